@@ -1,0 +1,203 @@
+/**
+ * Every setting, one row each: flag, environment name, file member, reference page and dump derive from it. A
+ * default stands with its consequence.
+ */
+export interface Setting {
+  readonly type: 'string' | 'integer' | 'boolean' | 'strings';
+  readonly default: string | number | boolean | readonly string[] | undefined;
+  readonly doc: string;
+  readonly min?: number;
+  readonly max?: number;
+  readonly oneOf?: readonly string[];
+  readonly pattern?: RegExp;
+  /** Printed as set or unset only. */
+  readonly secret?: boolean;
+  /** An environment name of its own, besides PULSEFEED_ and the name in upper snake case. */
+  readonly env?: string;
+}
+
+export const settings = {
+  databaseUrl: {
+    type: 'string',
+    default: undefined,
+    secret: true,
+    env: 'DATABASE_URL',
+    doc: 'PostgreSQL connection string. Unset: an embedded PGlite in dataDir, for trying out and small feeds.',
+  },
+  dataDir: {
+    type: 'string',
+    default: './.pulsefeed',
+    doc: 'Folder of the embedded database; one process at a time owns it.',
+  },
+  poolSize: {
+    type: 'integer',
+    default: 10,
+    min: 2,
+    max: 500,
+    doc: 'Connections to PostgreSQL in one process. Requests beyond it wait; the sequencer and LISTEN have their own.',
+  },
+  host: {
+    type: 'string',
+    default: '127.0.0.1',
+    doc: 'Address to listen on. Reads are open to whoever reaches it until consumers are configured.',
+  },
+  port: {
+    type: 'integer',
+    default: 8080,
+    min: 0,
+    max: 65_535,
+    env: 'PORT',
+    doc: 'Port to listen on; 0 takes a free one and prints it.',
+  },
+  publicUrl: {
+    type: 'string',
+    default: undefined,
+    pattern: /^https?:\/\/[^\s?#]+$/,
+    doc: 'Root under which consumers reach the service, with its path prefix. Unset: taken from each request.',
+  },
+  trustProxy: {
+    type: 'string',
+    default: 'false',
+    doc: "Express's trust proxy: true, false, a count of hops or a list of addresses whose X-Forwarded-* is believed.",
+  },
+  corsOrigins: {
+    type: 'strings',
+    default: ['*'],
+    doc: 'Origins that browsers may read from; * allows all. Empty: no CORS headers.',
+  },
+  ingestToken: {
+    type: 'string',
+    default: undefined,
+    secret: true,
+    doc: 'Bearer token that POST /ingest asks for. Unset: /ingest answers 401 to everybody.',
+  },
+  adminToken: {
+    type: 'string',
+    default: undefined,
+    secret: true,
+    doc: 'Bearer token that /admin asks for. Unset: /admin answers 401 to everybody.',
+  },
+  tokenKey: {
+    type: 'string',
+    default: undefined,
+    secret: true,
+    doc: 'Key that signs nextLink tokens. Unset: one made at migration and kept in the database.',
+  },
+  numbering: {
+    type: 'string',
+    default: 'dense',
+    oneOf: ['dense', 'snowflake'],
+    doc: 'How numbers grow: dense counts 1, 2, 3 and stays exact in JavaScript; snowflake carries the time.',
+  },
+  machineId: {
+    type: 'integer',
+    default: 0,
+    min: 0,
+    max: 1023,
+    doc: 'Machine id in snowflake numbers. Uniqueness does not rest on it.',
+  },
+  sequencer: {
+    type: 'boolean',
+    default: true,
+    doc: 'Whether serve numbers changes too. At least one process must.',
+  },
+  batchSize: {
+    type: 'integer',
+    default: 10_000,
+    min: 1,
+    max: 100_000,
+    doc: 'Changes that one sequencer step takes. Larger: fewer commits; smaller: shorter holds of the head.',
+  },
+  pageSize: {
+    type: 'integer',
+    default: 1_000,
+    min: 1,
+    max: 100_000,
+    doc: 'Rows of a page when the client asks for no size.',
+  },
+  maxPageSize: {
+    type: 'integer',
+    default: 10_000,
+    min: 1,
+    max: 100_000,
+    doc: 'Most rows of a page, whatever is asked; more is served over nextLink.',
+  },
+  maxBodyBytes: {
+    type: 'integer',
+    default: 1_048_576,
+    min: 1_024,
+    max: 1_073_741_824,
+    doc: 'Most bytes of a request body; beyond it 413.',
+  },
+  maxHeaderBytes: {
+    type: 'integer',
+    default: 65_536,
+    min: 8_192,
+    max: 1_048_576,
+    doc: 'Most bytes of request line and headers; beyond it 431. Node allows 16 kB, too few for long filters.',
+  },
+  requestTimeoutMs: {
+    type: 'integer',
+    default: 60_000,
+    min: 1_000,
+    max: 3_600_000,
+    doc: 'Time in which a request must have arrived whole.',
+  },
+  statementTimeoutMs: {
+    type: 'integer',
+    default: 30_000,
+    min: 100,
+    max: 3_600_000,
+    doc: 'Time after which the database cancels a statement of a request.',
+  },
+  shutdownMs: {
+    type: 'integer',
+    default: 10_000,
+    min: 0,
+    max: 600_000,
+    doc: 'How long requests in flight may take to end after SIGTERM.',
+  },
+  resourceRecordUrl: {
+    type: 'string',
+    default: '{root}/{ResourceName}({key})',
+    doc: "Template of ResourceRecordUrl; {key} is the key quoted and percent-encoded. 'off' leaves the field out.",
+  },
+  logLevel: {
+    type: 'string',
+    default: 'info',
+    oneOf: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
+    doc: 'Least level of the log lines on standard output.',
+  },
+  maxLagMs: {
+    type: 'integer',
+    default: 60_000,
+    min: 100,
+    max: 86_400_000,
+    doc: 'Age of the oldest unnumbered change beyond which /health/ready answers 503.',
+  },
+} as const satisfies Record<string, Setting>;
+
+export type SettingName = keyof typeof settings;
+
+type ValueOf<S extends Setting> = S['type'] extends 'integer'
+  ? number
+  : S['type'] extends 'boolean'
+    ? boolean
+    : S['type'] extends 'strings'
+      ? readonly string[]
+      : S extends { readonly default: string }
+        ? string
+        : string | undefined;
+
+/** The settings with their types. */
+export type Settings = { readonly [Name in SettingName]: ValueOf<(typeof settings)[Name]> };
+
+/** `PULSEFEED_` and the name in upper snake case. */
+export function environmentName(name: string): string {
+  return `PULSEFEED_${name.replace(/[A-Z]/g, letter => `_${letter}`).toUpperCase()}`;
+}
+
+/** The name as a command-line flag. */
+export function flagName(name: string): string {
+  return `--${name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}`;
+}

@@ -1,0 +1,99 @@
+import knexFactory from 'knex';
+import pg from 'pg';
+import type { Db, Queryable, Session, Statement, TransactionOptions } from './index.ts';
+import { listenOnPostgres } from './listen.ts';
+import { runTransaction } from './transaction.ts';
+
+/** int8 as bigint: EntityEventSequence goes past 2^53 and Number() must never touch it. */
+const types = {
+  getTypeParser(oid: number, format?: 'text' | 'binary') {
+    if (oid === 20) return (text: string) => BigInt(text);
+    return format === undefined ? pg.types.getTypeParser(oid) : pg.types.getTypeParser(oid, format as 'text');
+  },
+};
+
+const connectTimeoutMs = 10_000;
+
+/** What is asked of a raw pg connection that knex's pool hands out. */
+type RawConnection = pg.Client & { __knex__disposed?: unknown };
+
+/** Opens a pool on a PostgreSQL server. The first connection is made at the first statement. */
+export function openPostgres(url: string, poolSize: number, applicationName: string): Db {
+  const settings = {
+    connectionString: url,
+    application_name: applicationName,
+    types,
+    keepAlive: true,
+    connectionTimeoutMillis: connectTimeoutMs,
+  };
+  const knex = knexFactory({
+    client: 'pg',
+    connection: settings as never,
+    pool: { min: 0, max: poolSize },
+    acquireConnectionTimeout: connectTimeoutMs,
+  });
+
+  const acquire = (): Promise<RawConnection> => knex.client.acquireConnection();
+  const release = (connection: RawConnection): Promise<void> => knex.client.releaseConnection(connection);
+
+  async function withConnection<T>(work: (connection: RawConnection) => Promise<T>): Promise<T> {
+    const connection = await acquire();
+    try {
+      return await work(connection);
+    } finally {
+      await release(connection);
+    }
+  }
+
+  async function transactionOn<T>(
+    connection: RawConnection,
+    work: (tx: Queryable) => Promise<T>,
+    options: TransactionOptions,
+  ): Promise<T> {
+    return runTransaction(queryableOf(connection), work, options, error => {
+      connection.__knex__disposed = error;
+    });
+  }
+
+  async function session(): Promise<Session> {
+    const connection = await acquire();
+    return {
+      transaction: (work, options = {}) => transactionOn(connection, work, options),
+      async close() {
+        // Its temporary tables must not meet the next user of the pool.
+        connection.__knex__disposed ??= new Error('session closed');
+        await release(connection);
+        await connection.end();
+      },
+    };
+  }
+
+  return {
+    engine: 'postgres',
+    knex,
+    query: statement => withConnection(connection => queryableOf(connection).query(statement)),
+    script: sql => withConnection(connection => queryableOf(connection).script(sql)),
+    transaction: (work, options = {}) =>
+      withConnection(connection => transactionOn(connection, work, options)),
+    session,
+    listen: (channel, onNotify) => listenOnPostgres(settings, channel, onNotify),
+    close: () => knex.destroy(),
+  } as Db;
+}
+
+function queryableOf(connection: RawConnection): Queryable {
+  return {
+    async query<Row>(statement: Statement): Promise<Row[]> {
+      const result = await connection.query({
+        text: statement.text,
+        ...(statement.name === undefined ? {} : { name: statement.name }),
+        ...(statement.values === undefined ? {} : { values: [...statement.values] }),
+        ...(statement.rowMode === undefined ? {} : { rowMode: statement.rowMode }),
+      } as pg.QueryConfig);
+      return result.rows as Row[];
+    },
+    async script(sql) {
+      await connection.query(sql);
+    },
+  };
+}

@@ -1,0 +1,48 @@
+/**
+ * Everything that Pulsefeed tells about itself, as one closed union. Modules call `observe`; which log level and
+ * which metric an observation becomes is decided in server/base/report.ts alone. No secret enters one.
+ */
+export type Observation =
+  | {
+      readonly kind: 'BatchNumbered';
+      readonly pulses: number;
+      readonly changes: number;
+      readonly head: bigint | undefined;
+      readonly ms: number;
+    }
+  | { readonly kind: 'SequencerWaits'; readonly reason: 'standby' | 'rules-differ' }
+  | {
+      readonly kind: 'SequencerFailed';
+      readonly error: unknown;
+      readonly transient: boolean;
+      readonly retryMs: number;
+    }
+  | {
+      readonly kind: 'RequestServed';
+      readonly requestId: string;
+      readonly method: string;
+      /** The path without its query, since a query may hold what a consumer filters by. */
+      readonly path: string;
+      readonly route: string;
+      readonly status: number;
+      readonly ms: number;
+      readonly rows: number | undefined;
+      readonly errorCode: string | undefined;
+    }
+  | { readonly kind: 'RequestFailed'; readonly requestId: string; readonly error: unknown }
+  | {
+      readonly kind: 'Ingested';
+      readonly source: string;
+      readonly accepted: number;
+      readonly duplicates: number;
+    }
+  | { readonly kind: 'ServerStarted'; readonly url: string; readonly engine: string }
+  | { readonly kind: 'ServerStopping'; readonly signal: string }
+  | { readonly kind: 'ServerStopped' }
+  | { readonly kind: 'Notice'; readonly message: string };
+
+/** Takes an observation. Never throws and never waits. */
+export type Observe = (observation: Observation) => void;
+
+/** Takes observations and does nothing with them. */
+export const unobserved: Observe = () => undefined;

@@ -1,0 +1,49 @@
+import type { Db, Queryable } from '../base/db/index.ts';
+import { type Appended, appendChanges, type ReportedChange } from './append.ts';
+import { createReader, type EventPage, type ReadQuery } from './read.ts';
+import { asSequence, type EntityEventSequence } from './sequence-number.ts';
+import { Sequencer, type SequencerOptions } from './sequencer.ts';
+
+/**
+ * The log of pulses: a number that only grows, the resource, the key (RCP-027). What it promises is written in
+ * docs/invariants.md; nothing but these verbs leaves the folder.
+ */
+export interface EventLog {
+  /** Writes changes to the outbox, in `tx` or in a transaction of their own. */
+  append(source: string | undefined, changes: readonly ReportedChange[], tx?: Queryable): Promise<Appended>;
+  /** A sequencer of one's own; any number may run at once on PostgreSQL. */
+  sequence(options: Omit<SequencerOptions, 'db'>): Sequencer;
+  /** One page in one statement and one snapshot. */
+  read(query: ReadQuery): Promise<EventPage>;
+  /** The last number handed out, and the epoch. */
+  head(): Promise<{ head: EntityEventSequence; epoch: number }>;
+}
+
+/** The log that lives in `db`, whose migrations have run. */
+export function openLog(db: Db): EventLog {
+  const read = createReader(db);
+  return {
+    append: (source, changes, tx) =>
+      tx === undefined
+        ? db.transaction(own => appendChanges(own, source, changes))
+        : appendChanges(tx, source, changes),
+    sequence: options => new Sequencer({ ...options, db }),
+    read,
+    async head() {
+      const [row] = await db.query<{ last_seq: bigint; epoch: number }>({
+        name: 'log_head',
+        text: 'select last_seq, epoch from pulsefeed.log_head',
+      });
+      return { head: asSequence(row?.last_seq ?? 0n), epoch: row?.epoch ?? 0 };
+    },
+  };
+}
+
+export type { Appended, ReportedChange } from './append.ts';
+export { dense, type Numbering, snowflake } from './numbering.ts';
+export { type EventPage, eventColumns, type Pulse, type ReadQuery, type SqlFragment } from './read.ts';
+export type { LiveTable, RecordSource } from './record-source.ts';
+export { digestOf, publishRules, type RuleSet } from './rule-set.ts';
+export { asSequence, type EntityEventSequence, maxSequence } from './sequence-number.ts';
+export type { Sequencer, SequencerOptions, StepOutcome } from './sequencer.ts';
+export { defaultPace, type Pace, SequencerLoop } from './sequencer-loop.ts';
