@@ -158,13 +158,17 @@ export function defineEntityType(shape: EntityTypeShape): EntityType {
       !isNavigation(property) &&
       !property.nullable &&
       (property.type.kind === 'primitive' || property.type.kind === 'enum');
-    if (!scalar) throw new Error(`the key ${name} of ${shape.name} must be a scalar property that is not nullable`);
+    if (!scalar)
+      throw new Error(`the key ${name} of ${shape.name} must be a scalar property that is not nullable`);
   }
   return { ...shape, kind: 'entity', qualifiedName: `${shape.namespace}.${shape.name}`, members };
 }
 
 /** Collects types into a model. @throws Error when a relation's target is missing or a name is used twice. */
-export function defineModel(entityTypes: readonly EntityType[], enumTypes: readonly EnumType[] = []): EdmModel {
+export function defineModel(
+  entityTypes: readonly EntityType[],
+  enumTypes: readonly EnumType[] = [],
+): EdmModel {
   const entities = new Map(entityTypes.map(type => [type.qualifiedName, type]));
   const enums = new Map(enumTypes.map(type => [type.name, type]));
   if (new Set([...entities.keys(), ...enums.keys()]).size !== entityTypes.length + enumTypes.length) {

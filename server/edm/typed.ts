@@ -20,7 +20,9 @@ export type ScalarValue =
   | { readonly kind: 'enum'; readonly value: bigint; readonly name: string | undefined };
 
 /** What a path starts from: the instance filtered, or a range variable of the enclosing any/all, by its depth from 1. */
-export type Origin = { readonly kind: 'it' } | { readonly kind: 'variable'; readonly id: number; readonly name: string };
+export type Origin =
+  | { readonly kind: 'it' }
+  | { readonly kind: 'variable'; readonly id: number; readonly name: string };
 
 /** A scalar reached from a row: over `via` (single-valued relations), then `property`, then `json` inside a complex value. */
 export interface Field {
@@ -307,7 +309,13 @@ export function isNullable(expr: TypedValue): boolean {
     case 'cast':
       return true;
     case 'arithmetic':
-      return expr.op === 'div' || expr.op === 'divby' || expr.op === 'mod' || isNullable(expr.left) || isNullable(expr.right);
+      return (
+        expr.op === 'div' ||
+        expr.op === 'divby' ||
+        expr.op === 'mod' ||
+        isNullable(expr.left) ||
+        isNullable(expr.right)
+      );
     case 'call':
       return expr.args.some(isNullable);
     default: {
@@ -355,4 +363,3 @@ export function operandsOf(expr: TypedValue): readonly TypedValue[] {
     }
   }
 }
-

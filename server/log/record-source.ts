@@ -18,6 +18,8 @@ export interface RecordSource {
 export interface LiveTable {
   /** Quoted table name. */
   readonly table: string;
+  /** The key as text. */
+  readonly key: string;
   /** A condition that is true for the row whose key, as text, is the given SQL expression. Uses the key's index. */
   readonly match: (keyExpression: string) => string;
   /** `text[]`: the keys of the configured parents in their order, null where there is none. */

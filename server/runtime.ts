@@ -1,0 +1,82 @@
+import { type ResourceTable, readResourceTables } from './base/catalog/index.ts';
+import type { Config } from './base/config/index.ts';
+import { connect, type Db, migrate, pendingMigrations } from './base/db/index.ts';
+import { PulsefeedError } from './base/errors.ts';
+import {
+  dense,
+  digestOf,
+  type EventLog,
+  openLog,
+  publishRules,
+  type RecordSource,
+  type RuleSet,
+  type Sequencer,
+  snowflake,
+} from './log/index.ts';
+import { recordSources } from './visibility/index.ts';
+
+/** The parts that every program wires together: the database, the log in it, and what is known of the tables. */
+export interface Runtime {
+  readonly config: Config;
+  readonly db: Db;
+  readonly log: EventLog;
+  readonly tables: readonly ResourceTable[];
+  readonly sources: readonly RecordSource[];
+  readonly rules: RuleSet;
+  /** A sequencer under this process's rules. */
+  sequencer(): Sequencer;
+  close(): Promise<void>;
+}
+
+/** Connects to the configured database. @throws EE-701 when the data directory has another owner. */
+export function openDatabase(config: Config, applicationName: string): Promise<Db> {
+  const { databaseUrl, dataDir, poolSize } = config.settings;
+  return connect({ databaseUrl, dataDir, poolSize, applicationName });
+}
+
+/**
+ * Wires a runtime on an open database whose migrations have run.
+ * @throws EE-704 when migrations are missing, EE-705 when a configured table or column is.
+ */
+export async function openRuntime(config: Config, db: Db): Promise<Runtime> {
+  const pending = await pendingMigrations(db);
+  if (pending.length > 0) {
+    throw new PulsefeedError(
+      'EE-704',
+      `Migrations still to run: ${pending.join(', ')}. Run \`pulsefeed migrate\`.`,
+    );
+  }
+  const tables = await readResourceTables(db, config.resources);
+  const sources = recordSources(config.resources, tables);
+  const rules: RuleSet = { resources: config.resources };
+  const log = openLog(db);
+  const { numbering, machineId, batchSize } = config.settings;
+  return {
+    config,
+    db,
+    log,
+    tables,
+    sources,
+    rules,
+    sequencer: () =>
+      log.sequence({
+        sources,
+        digest: digestOf(rules),
+        numbering: numbering === 'snowflake' ? snowflake(machineId) : dense,
+        batchSize,
+      }),
+    close: () => db.close(),
+  };
+}
+
+/** Brings the schema up to date and makes this configuration's resources the ones that numbers are given under. */
+export async function migrateAndPublish(
+  config: Config,
+  db: Db,
+): Promise<{ migrations: string[]; published: boolean }> {
+  const migrations = await migrate(db);
+  // The tables are checked first: rules that name a missing one would stop every sequencer.
+  await readResourceTables(db, config.resources);
+  const published = await publishRules(db, { resources: config.resources });
+  return { migrations, published };
+}

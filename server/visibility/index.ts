@@ -1,0 +1,1 @@
+export { recordSources } from './record-sources.ts';
