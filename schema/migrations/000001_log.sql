@@ -137,3 +137,11 @@ create table pulsefeed.seed_entry (
 create function pulsefeed.feeds_minus(a integer[], b integer[]) returns integer[]
 language sql immutable strict parallel safe
 as $$ select coalesce(array_agg(x order by x), '{}') from unnest(a) x where x <> all (b) $$;
+
+-- Keys that all processes on this database share. Made here, so that no process can start without one.
+create table pulsefeed.secret (
+  name text primary key,
+  value text not null
+);
+insert into pulsefeed.secret (name, value)
+select 'token-key', string_agg(replace(gen_random_uuid()::text, '-', ''), '') from generate_series(1, 2);

@@ -117,14 +117,6 @@ export interface TypedIn {
   readonly at: number;
 }
 
-/** `value in Collection`: never null. */
-export interface TypedInCollection {
-  readonly kind: 'inCollection';
-  readonly left: TypedValue;
-  readonly collection: Collection;
-  readonly at: number;
-}
-
 /** `flags has literal`; null when the left side is. */
 export interface TypedHas {
   readonly kind: 'has';
@@ -244,7 +236,6 @@ export type TypedValue =
   | TypedConsumer
   | Compare
   | TypedIn
-  | TypedInCollection
   | TypedHas
   | TypedLogic
   | TypedNot
@@ -267,7 +258,6 @@ export function valueType(expr: TypedValue): ScalarType | null {
       return INT64;
     case 'compare':
     case 'in':
-    case 'inCollection':
     case 'has':
     case 'and':
     case 'or':
@@ -293,7 +283,6 @@ export function isNullable(expr: TypedValue): boolean {
     case 'consumer':
     case 'compare':
     case 'in':
-    case 'inCollection':
     case 'any':
     case 'all':
     case 'count':
@@ -332,7 +321,6 @@ export function operandsOf(expr: TypedValue): readonly TypedValue[] {
     case 'arithmetic':
       return [expr.left, expr.right];
     case 'in':
-    case 'inCollection':
       return [expr.left];
     case 'has':
       return [expr.left, expr.mask];

@@ -107,15 +107,15 @@ select (select count(*)::int from taken) as taken, exists (select from truncated
 export function takePart(limit: number, xid: string): Statement {
   return {
     text: `
-with some as (
+with picked as (
   select id from pulsefeed.record_change
   where xid = $2::xid8
   order by id
   limit $1
 ), taken as (
   delete from pulsefeed.record_change c
-  using some
-  where c.xid = $2::xid8 and c.id = some.id
+  using picked
+  where c.xid = $2::xid8 and c.id = picked.id
   returning c.resource, c.key, c.op, c.feeds, c.id
 ), ${intern}, folded as (
   ${insertKeys(largeTables)} ${fold}
@@ -130,25 +130,49 @@ select count(*)::int as taken from taken`,
   };
 }
 
-/** Lines up the next records of a seeding run, leaving out those that have their event already. */
-export function takeSeedEntries(limit: number): Statement {
+export interface TakenSeedRow {
+  readonly taken: number;
+  /** The last position taken, or null when nothing was left. */
+  readonly last: bigint | null;
+}
+
+/**
+ * Takes the next records of a seeding run, leaving out those that have their event already. Positions become
+ * visible in their order, so whoever goes on `after` the last one misses none and need not walk over the entries
+ * that were deleted before it: with a million of them and an old snapshot open, that walk would grow with every step.
+ */
+export function takeSeedEntries(limit: number, after: bigint): Statement {
   return {
     name: 'sequencer_take_seed',
     text: `
-with some as (
+with beyond as (
+  select pos from pulsefeed.seed_entry
+  where pos > $2::bigint
+  order by pos
+  offset $1 limit 1
+), taken as (
   delete from pulsefeed.seed_entry
-  where pos in (select pos from pulsefeed.seed_entry order by pos limit $1)
+  where pos > $2::bigint and pos < coalesce((select pos from beyond), 9223372036854775807)
   returning pos, resource_id, key
 ), lined as (
   ${insertKeys(stepTables)}
-  select resource_id, key, true, max(pos), 'i', null from some e
+  select resource_id, key, true, min(pos), 'i', null from taken e
   where not exists (select from pulsefeed.record_state s where s.resource_id = e.resource_id and s.key = e.key)
   group by resource_id, key
 )
-select count(*)::int as taken from some`,
-    values: [limit],
+select count(*)::int as taken, max(pos) as last from taken`,
+    values: [limit, after],
   };
 }
+
+/**
+ * Before a large chunk of seeding is evaluated: without statistics on its keys the planner expects a few hundred.
+ * Sorts and hashes of a chunk take about 20 MB.
+ */
+export const prepareSeedChunk = `
+set local work_mem = '32MB';
+set local jit = off;
+analyze pg_temp.sequencer_key (resource_id)`;
 
 /** A step met more than it may do at once: what it has so far becomes the large batch. */
 export const keepStep = `
@@ -169,7 +193,7 @@ export function expandTruncate(limit: number): Statement {
     text: `
 with target as (
   select resource_id, last_id, after_key from pulsefeed.batch_truncate order by resource_id limit 1
-), some as (
+), picked as (
   select s.resource_id, s.key, t.last_id
   from target t
   join lateral (
@@ -180,17 +204,17 @@ with target as (
   ) s on true
 ), added as (
   ${insertKeys(largeTables)}
-  select resource_id, key, true, last_id, 'd', null from some
+  select resource_id, key, true, last_id, 'd', null from picked
   on conflict (resource_id, key) do nothing
 ), advanced as (
   update pulsefeed.batch_truncate b
-  set after_key = (select max(key) from some)
+  set after_key = (select max(key) from picked)
   from target t
-  where b.resource_id = t.resource_id and exists (select from some)
+  where b.resource_id = t.resource_id and exists (select from picked)
 ), finished as (
   delete from pulsefeed.batch_truncate b
   using target t
-  where b.resource_id = t.resource_id and not exists (select from some)
+  where b.resource_id = t.resource_id and not exists (select from picked)
 )
 select count(*)::int as found from target`,
     values: [limit],
@@ -210,14 +234,18 @@ where exists (select from ${tables.keys} k where k.resource_id = r.id)`,
 /**
  * Looks at keys of one resource: reads the live rows, compares with what is stored, stores the new state and lines
  * up the half-pulses. Up to those that may see the record now, if it changed or entered; down to those that may
- * not any more (AUDIENCE). `sorted` false lines pulses up by `last_id` alone, as seeding wants.
+ * not any more (AUDIENCE).
+ *
+ * With `seeding` the keys are known to have no state, pulses are lined up by `last_id` alone, and the planner may
+ * choose how to meet the live rows: tens of thousands of keys in the order of their modification are spread over the
+ * whole table, and probing them one by one took 16 us each where one scan took 4.
  */
 export function evaluate(
   source: RecordSource,
   resourceId: number,
   tables: BatchTables,
   limit: number,
-  sorted = true,
+  seeding = false,
 ): Statement {
   const chunk =
     tables === stepTables
@@ -233,17 +261,17 @@ with chunk as (
   where resource_id = $1 ${chunk}
   returning key, changed, last_id, op, stated
 ), facts as materialized (
-  select c.key, c.last_id, s.key is not null as stored, coalesce(s.vis, '{}') as before, s.own as stored_own,
+  select ${seeding ? 'distinct on (c.key)' : ''} c.key, c.last_id, s.key is not null as stored, coalesce(s.vis, '{}') as before, s.own as stored_own,
     s.parents as stored_parents, ${presentColumns(source)},
     c.changed or (s.key is not null and s.parents is distinct from ${parentsNow(source)}) as changed
   from chunk c
-  left join pulsefeed.record_state s on s.resource_id = $1 and s.key = c.key
-  ${liveJoin(source)}
+  left join pulsefeed.record_state s on ${seeding ? 'false' : 's.resource_id = $1 and s.key = c.key'}
+  ${liveJoin(source, seeding)}
 ), written as (
   insert into pulsefeed.record_state (resource_id, key, vis, parents)
   select $1, key, vis, parents from facts
   where present and (not stored or before <> vis or stored_own is not null or stored_parents is distinct from parents)
-  on conflict (resource_id, key) do update set own = null, vis = excluded.vis, parents = excluded.parents
+  ${seeding ? '' : 'on conflict (resource_id, key) do update set own = null, vis = excluded.vis, parents = excluded.parents'}
 ), removed as (
   delete from pulsefeed.record_state s
   using facts f
@@ -262,7 +290,7 @@ with chunk as (
 insert into ${tables.pulses} (phase, ord, last_id, resource_id, key, feeds, self_parent)
 select phase, ord, last_id, $1, key, feeds, self_parent from halves
 where feeds <> '{}'`,
-    values: [resourceId, sorted ? source.rank : 0],
+    values: [resourceId, seeding ? 0 : source.rank],
   };
 }
 
@@ -286,14 +314,15 @@ function parentsNow(source: RecordSource): string {
 }
 
 /** One probe of the key's index a record: the planner is not left to read the whole table for a large batch. */
-function liveJoin(source: RecordSource): string {
+function liveJoin(source: RecordSource, seeding: boolean): string {
   if (source.live === undefined) return '';
   return `left join lateral (
     select true as present, ${source.live.feeds} as feeds, ${source.live.parents} as parents
     from ${source.live.table} t
     where ${source.live.match('c.key')}
-    limit 1
-  ) l on true`;
+    ${seeding ? '' : 'limit 1'}
+  ) l on true
+  ${seeding ? 'order by c.key' : ''}`;
 }
 
 /**
@@ -306,7 +335,7 @@ export function setDepths(resourceId: number, tables: BatchTables): Statement {
 with recursive chain as (
   select p.phase, p.key, 0 as depth from ${tables.pulses} p
   where p.resource_id = $1
-    and (p.self_parent is null or not exists (
+    and (p.self_parent is null or p.self_parent = p.key or not exists (
       select from ${tables.pulses} a where a.resource_id = $1 and a.phase = p.phase and a.key = p.self_parent
     ))
   union all

@@ -15,8 +15,15 @@ export interface EventLog {
   sequence(options: Omit<SequencerOptions, 'db'>): Sequencer;
   /** One page in one statement and one snapshot. */
   read(query: ReadQuery): Promise<EventPage>;
-  /** The last number handed out, and the epoch. */
-  head(): Promise<{ head: EntityEventSequence; epoch: number }>;
+  /** Where the log stands. */
+  head(): Promise<Head>;
+}
+
+/** The last number handed out, the epoch, and how long the oldest unnumbered change has waited (0: none waits). */
+export interface Head {
+  readonly head: EntityEventSequence;
+  readonly epoch: number;
+  readonly waitingMs: number;
 }
 
 /** The log that lives in `db`, whose migrations have run. */
@@ -30,19 +37,42 @@ export function openLog(db: Db): EventLog {
     sequence: options => new Sequencer({ ...options, db }),
     read,
     async head() {
-      const [row] = await db.query<{ last_seq: bigint; epoch: number }>({
+      const [row] = await db.query<{ last_seq: bigint; epoch: number; waiting_ms: number | null }>({
         name: 'log_head',
-        text: 'select last_seq, epoch from pulsefeed.log_head',
+        text: `
+select h.last_seq, h.epoch,
+  (select (extract(epoch from now() - c.at) * 1000)::float8
+   from pulsefeed.record_change c order by c.xid, c.id limit 1) as waiting_ms
+from pulsefeed.log_head h`,
       });
-      return { head: asSequence(row?.last_seq ?? 0n), epoch: row?.epoch ?? 0 };
+      return {
+        head: asSequence(row?.last_seq ?? 0n),
+        epoch: row?.epoch ?? 0,
+        waitingMs: row?.waiting_ms ?? 0,
+      };
     },
   };
 }
 
 export type { Appended, ReportedChange } from './append.ts';
+export { maxKeyLength, outbox, outboxInsert } from './capture-sql.ts';
 export { dense, type Numbering, snowflake } from './numbering.ts';
-export { type EventPage, eventColumns, type Pulse, type ReadQuery, type SqlFragment } from './read.ts';
+export {
+  type EventPage,
+  eventAlias,
+  eventColumns,
+  type Pulse,
+  type ReadQuery,
+  type SqlFragment,
+} from './read.ts';
 export type { LiveTable, RecordSource } from './record-source.ts';
+export {
+  type LiveWalk,
+  type ReconciledChunk,
+  type ReconcileWindow,
+  reconcileLive,
+  reconcileStored,
+} from './reconcile.ts';
 export { digestOf, publishRules, type RuleSet } from './rule-set.ts';
 export { asSequence, type EntityEventSequence, maxSequence } from './sequence-number.ts';
 export type { Sequencer, SequencerOptions, StepOutcome } from './sequencer.ts';

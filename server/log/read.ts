@@ -8,18 +8,24 @@ export interface SqlFragment {
   readonly values: readonly unknown[];
 }
 
-/** The SQL expressions behind the three fields of EntityEvent, over the alias `e` of pulsefeed.entity_event. */
+/** The SQL expressions behind the three fields of EntityEvent, over an alias of pulsefeed.entity_event. */
 export const eventColumns = {
-  EntityEventSequence: 'e.seq',
-  ResourceName: '(select r.name from pulsefeed.resource r where r.id = e.resource_id)',
-  ResourceRecordKey: 'e.key',
+  EntityEventSequence: (alias: string) => `${alias}.seq`,
+  ResourceName: (alias: string) =>
+    `(select r.name from pulsefeed.resource r where r.id = ${alias}.resource_id)`,
+  ResourceRecordKey: (alias: string) => `${alias}.key`,
 } as const;
+
+/** The alias that fragments given to `read` refer to. */
+export const eventAlias = 'e';
 
 /** One pulse: "fetch this record again" (RCP-027). */
 export interface Pulse {
   readonly sequence: EntityEventSequence;
   readonly resource: string;
   readonly key: string;
+  /** What `position` asked for. */
+  readonly position: readonly (string | null)[];
 }
 
 /** Which pulses are wanted. Every part is one statement with one snapshot. */
@@ -28,8 +34,10 @@ export interface ReadQuery {
   readonly where: SqlFragment;
   /** For `count`: the same without the seek position, placeholders from $1 on. */
   readonly countWhere?: SqlFragment;
-  /** `order by` list over alias `e`, ending in e.seq. Ascending by e.seq when absent. */
+  /** `order by` list, ending in the sequence; its placeholders are among those of `where`. Absent: ascending. */
   readonly orderBy?: string;
+  /** The values of the order for each pulse, as SQL text expressions. */
+  readonly position?: readonly string[];
   readonly limit: number;
   readonly offset?: number;
 }
@@ -50,6 +58,7 @@ type Row = [
   seq: bigint | null,
   resource: number | null,
   key: string | null,
+  ...position: (string | null)[],
 ];
 
 /** Reads pages. Holds the names of resources, which are interned once and never change. */
@@ -70,9 +79,9 @@ export function createReader(db: Queryable): (query: ReadQuery) => Promise<Event
     if (first === undefined) throw new PulsefeedError('EE-300', 'The log has not been set up.');
     if (rows.some(row => row[4] !== null && !names.has(row[4]))) await learnNames();
     const pulses: Pulse[] = [];
-    for (const [, , , seq, resource, key] of rows) {
+    for (const [, , , seq, resource, key, ...position] of rows) {
       if (seq === null || resource === null || key === null) continue;
-      pulses.push({ sequence: asSequence(seq), resource: names.get(resource) ?? '', key });
+      pulses.push({ sequence: asSequence(seq), resource: names.get(resource) ?? '', key, position });
     }
     const page = { pulses, head: asSequence(first[0]), epoch: first[1] };
     return first[2] === null ? page : { ...page, count: first[2] };
@@ -93,13 +102,16 @@ function pageStatement(query: ReadQuery): { text: string; values: unknown[]; row
     values.push(...query.countWhere.values);
     count = `(select count(*) from pulsefeed.entity_event e where ${text})`;
   }
+  const position = (query.position ?? []).map((sql, index) => `${sql} as position${index}`);
+  const columns = ['e.seq', 'e.resource_id', 'e.key', ...position];
+  const outer = ['p.seq', 'p.resource_id', 'p.key', ...position.map((_, index) => `p.position${index}`)];
   // The lateral join keeps the order of its inner side; the head's row makes an empty page carry the head too.
   return {
     text: `
-select h.last_seq, h.epoch, ${count}, p.seq, p.resource_id, p.key
+select h.last_seq, h.epoch, ${count}, ${outer.join(', ')}
 from pulsefeed.log_head h
 left join lateral (
-  select e.seq, e.resource_id, e.key
+  select ${columns.join(', ')}
   from pulsefeed.entity_event e
   where ${query.where.text}
   order by ${query.orderBy ?? 'e.seq'}

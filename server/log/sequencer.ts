@@ -1,5 +1,5 @@
 import type { Db, Queryable, Session } from '../base/db/index.ts';
-import { PulsefeedError } from '../base/errors.ts';
+import { PulsefeedError, sqlState } from '../base/errors.ts';
 import {
   type BatchTables,
   createStepTables,
@@ -11,16 +11,18 @@ import {
   lockHead,
   type NumberedRow,
   numberPulses,
+  prepareSeedChunk,
   resourcesInBatch,
   setDepths,
   setStage,
   stepTables,
   type TakenRow,
+  type TakenSeedRow,
   takePart,
   takeSeedEntries,
   takeTransactions,
 } from './batch-sql.ts';
-import type { Numbering } from './numbering.ts';
+import { type Numbering, usedUp } from './numbering.ts';
 import { type RecordSource, unconfigured } from './record-source.ts';
 import { asSequence, type EntityEventSequence } from './sequence-number.ts';
 
@@ -58,6 +60,11 @@ export interface SequencerOptions {
  */
 const stepLimits = { statementTimeoutMs: 30_000, idleTimeoutMs: 5_000 };
 
+/** Up to here, probing the live rows one by one costs less than finding out whether it does. */
+const smallSeedChunk = 1_000;
+
+const numericValueOutOfRange = '22003';
+
 /**
  * Gives pulses their numbers. One step is one short READ COMMITTED transaction that holds the head's row lock, so
  * any number of sequencers may run at once: all but one find the lock taken and stand by (FENCE).
@@ -74,6 +81,8 @@ export class Sequencer {
    * Reading from here on skips the dead entries that a long-running transaction keeps in the index.
    */
   #horizon = '0';
+  /** The last seed entry taken; all entries up to it are gone. */
+  #seedPosition = 0n;
 
   constructor(options: SequencerOptions) {
     this.#options = options;
@@ -90,17 +99,23 @@ export class Sequencer {
   }
 
   /**
-   * Numbers the next records that a seeding run lined up, by their position alone. `idle` when none is left;
-   * a large batch that is still open is worked on first.
+   * Numbers the next records that a seeding run lined up, by their position alone; `changes` counts the entries
+   * taken, `pulses` those that got a number. `idle` when none is left; `standby` while a large batch is open, which
+   * `step` works on.
    */
   async seedStep(limit: number): Promise<StepOutcome> {
     return this.#run(async tx => {
       const head = await this.#lock(tx);
       if (typeof head === 'string') return { kind: head };
-      if (head.batch_stage !== null) return this.#largeStep(tx, head);
-      const [row] = await tx.query<{ taken: number }>(takeSeedEntries(limit));
-      if (row === undefined || row.taken === 0) return { kind: 'idle' };
-      await this.#evaluateAll(tx, stepTables, false);
+      if (head.batch_stage !== null) return { kind: 'standby' };
+      let [row] = await tx.query<TakenSeedRow>(takeSeedEntries(limit, this.#seedPosition));
+      if (row?.last === null && this.#seedPosition > 0n) {
+        [row] = await tx.query<TakenSeedRow>(takeSeedEntries(limit, 0n));
+      }
+      if (row === undefined || row.last === null) return { kind: 'idle' };
+      this.#seedPosition = row.last;
+      if (row.taken > smallSeedChunk) await tx.script(prepareSeedChunk);
+      await this.#evaluateAll(tx, stepTables, true);
       return this.#number(tx, stepTables, head, { changes: row.taken, more: true });
     });
   }
@@ -117,6 +132,7 @@ export class Sequencer {
       return await this.#session.transaction(work, stepLimits);
     } catch (error) {
       this.#horizon = '0';
+      this.#seedPosition = 0n;
       await this.close().catch((closeError: unknown) => {
         throw new AggregateError([error, closeError], 'A step failed, and closing its session too.');
       });
@@ -151,7 +167,7 @@ export class Sequencer {
       await tx.query(setStage('expanding', null));
       return working(took.taken);
     }
-    await this.#evaluateAll(tx, stepTables, true);
+    await this.#evaluateAll(tx, stepTables);
     return this.#number(tx, stepTables, head, { changes: took.taken, more: took.over !== null });
   }
 
@@ -193,10 +209,10 @@ export class Sequencer {
     }
   }
 
-  async #evaluateAll(tx: Queryable, tables: BatchTables, sorted: boolean): Promise<void> {
+  async #evaluateAll(tx: Queryable, tables: BatchTables, seeding = false): Promise<void> {
     for (const { source, id } of await this.#waitingSources(tx, tables)) {
-      await tx.query(evaluate(source, id, tables, this.#options.batchSize, sorted));
-      if (sorted && source.selfParentSlot !== undefined) await tx.query(setDepths(id, tables));
+      await tx.query(evaluate(source, id, tables, this.#options.batchSize, seeding));
+      if (!seeding && source.selfParentSlot !== undefined) await tx.query(setDepths(id, tables));
     }
   }
 
@@ -224,7 +240,11 @@ export class Sequencer {
     done: { changes: number; more: boolean },
   ): Promise<StepOutcome> {
     const first = this.#options.numbering(head.last_seq);
-    const [row] = await tx.query<NumberedRow>(numberPulses(tables, first, this.#options.batchSize));
+    const [row] = await tx
+      .query<NumberedRow>(numberPulses(tables, first, this.#options.batchSize))
+      .catch((error: unknown): never => {
+        throw sqlState(error) === numericValueOutOfRange ? usedUp(error) : error;
+      });
     return {
       kind: 'numbered',
       pulses: row?.pulses ?? 0,

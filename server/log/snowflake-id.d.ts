@@ -1,7 +1,9 @@
 declare module 'snowflake-id' {
-  export default class SnowflakeId {
+  class SnowflakeId {
     constructor(options: { mid: number; offset: number });
     /** A decimal Int64. */
     generate(): string;
   }
+  const exports: typeof SnowflakeId | { default: typeof SnowflakeId };
+  export default exports;
 }

@@ -1,0 +1,163 @@
+import { type Logger, pino } from 'pino';
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { Observation, Observe } from './observe.ts';
+
+/** What observations become: log lines and metrics. The only file that picks levels and metric names. */
+export interface Reporter {
+  readonly observe: Observe;
+  readonly registry: Registry;
+  readonly logger: Logger;
+}
+
+const requestBucketsSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+/** @param level Least level of the lines; `silent` writes none. */
+export function createReporter(level: string, destination?: { write(line: string): void }): Reporter {
+  const logger =
+    destination === undefined ? pino({ level, base: null }) : pino({ level, base: null }, destination);
+  const registry = new Registry();
+  const count = createMetrics(registry);
+  return {
+    logger,
+    registry,
+    observe(observation) {
+      count(observation);
+      writeLine(logger, observation);
+    },
+  };
+}
+
+function createMetrics(registry: Registry): (observation: Observation) => void {
+  const registers = [registry];
+  const requests = new Histogram({
+    name: 'pulsefeed_http_request_seconds',
+    help: 'Time from the request head to the end of the answer.',
+    labelNames: ['method', 'route', 'status'],
+    buckets: requestBucketsSeconds,
+    registers,
+  });
+  const rows = new Counter({
+    name: 'pulsefeed_rows_served_total',
+    help: 'Rows in answers.',
+    labelNames: ['route'],
+    registers,
+  });
+  const pulses = new Counter({
+    name: 'pulsefeed_pulses_total',
+    help: 'Pulses numbered by this process.',
+    registers,
+  });
+  const changes = new Counter({
+    name: 'pulsefeed_changes_total',
+    help: 'Changes taken from the outbox by this process.',
+    registers,
+  });
+  const head = new Gauge({ name: 'pulsefeed_head', help: 'Last number this process handed out.', registers });
+  const steps = new Histogram({
+    name: 'pulsefeed_sequencer_step_seconds',
+    help: 'Time of a sequencer step that took changes.',
+    buckets: requestBucketsSeconds,
+    registers,
+  });
+  const failures = new Counter({
+    name: 'pulsefeed_sequencer_failures_total',
+    help: 'Sequencer steps that failed and were tried again.',
+    registers,
+  });
+  const ingested = new Counter({
+    name: 'pulsefeed_ingested_total',
+    help: 'Changes reported over ingest.',
+    labelNames: ['outcome'],
+    registers,
+  });
+  return observation => {
+    switch (observation.kind) {
+      case 'RequestServed': {
+        const { method, route, status, ms } = observation;
+        requests.observe({ method, route, status: String(status) }, ms / 1_000);
+        if (observation.rows !== undefined) rows.inc({ route }, observation.rows);
+        return;
+      }
+      case 'BatchNumbered':
+        pulses.inc(observation.pulses);
+        changes.inc(observation.changes);
+        steps.observe(observation.ms / 1_000);
+        // A gauge is a double: the metric may round where the log never does.
+        if (observation.head !== undefined) head.set(Number(observation.head));
+        return;
+      case 'SequencerFailed':
+        failures.inc();
+        return;
+      case 'Ingested':
+        ingested.inc({ outcome: 'accepted' }, observation.accepted);
+        ingested.inc({ outcome: 'duplicate' }, observation.duplicates);
+        return;
+      default:
+        return;
+    }
+  };
+}
+
+function writeLine(logger: Logger, observation: Observation): void {
+  switch (observation.kind) {
+    case 'RequestServed': {
+      const { kind, ...facts } = observation;
+      logger[facts.status >= 500 ? 'warn' : 'info'](facts, kind);
+      return;
+    }
+    case 'RequestFailed':
+      logger.error({ requestId: observation.requestId, err: withCause(observation.error) }, 'RequestFailed');
+      return;
+    case 'BatchNumbered':
+      logger.debug(
+        {
+          pulses: observation.pulses,
+          changes: observation.changes,
+          head: observation.head?.toString(),
+          ms: observation.ms,
+        },
+        'BatchNumbered',
+      );
+      return;
+    case 'SequencerFailed':
+      logger[observation.transient ? 'warn' : 'error'](
+        { err: withCause(observation.error), retryMs: observation.retryMs },
+        'SequencerFailed',
+      );
+      return;
+    case 'SequencerWaits':
+      logger[observation.reason === 'rules-differ' ? 'error' : 'info'](
+        { reason: observation.reason },
+        'SequencerWaits',
+      );
+      return;
+    case 'Ingested': {
+      const { kind, ...facts } = observation;
+      logger.info(facts, kind);
+      return;
+    }
+    case 'ServerStarted': {
+      const { kind, ...facts } = observation;
+      logger.info(facts, kind);
+      return;
+    }
+    case 'ServerStopping':
+      logger.info({ signal: observation.signal }, 'ServerStopping');
+      return;
+    case 'ServerStopped':
+      logger.info('ServerStopped');
+      return;
+    case 'Notice':
+      logger.warn(observation.message);
+      return;
+    default: {
+      const never: never = observation;
+      throw new Error(`Unknown observation: ${String(never)}`);
+    }
+  }
+}
+
+/** The error that says most: a registered error wraps what the driver threw. */
+function withCause(error: unknown): unknown {
+  return error instanceof Error && error.cause !== undefined ? error.cause : error;
+}

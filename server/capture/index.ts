@@ -1,0 +1,22 @@
+/**
+ * Capture: triggers on the provider's tables that leave a row in the outbox, and reconciling, which closes the gaps
+ * that capture had. What is promised is COVER in docs/invariants.md; how to run it stands in docs/operations.md.
+ */
+export {
+  captureScript,
+  defaultPatience,
+  type InstallOutcome,
+  type InstallResult,
+  installCapture,
+  type LockPatience,
+  removeCapture,
+} from './install.ts';
+export {
+  defaultMarginMs,
+  type ReconcileOptions,
+  type ReconcileParts,
+  type ReconcileProgress,
+  type ReconcileResult,
+  reconcile,
+} from './reconcile.ts';
+export { type CaptureState, type CaptureStatus, captureStatus, strayCaptures } from './status.ts';

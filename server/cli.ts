@@ -1,0 +1,69 @@
+import { Command, CommanderError } from 'commander';
+import { PulsefeedError } from './base/errors.ts';
+import { createReporter } from './base/report.ts';
+import { processContext, type VerbContext } from './context.ts';
+import { packageVersion, serve } from './serve.ts';
+import { addSettingFlags } from './setting-flags.ts';
+import { untilSignal } from './signals.ts';
+
+/** Runs one verb. Returns the exit code: 0 done, 1 failed, 2 wrong usage. */
+export async function runCli(args: readonly string[]): Promise<number> {
+  const context = processContext();
+  const program = buildProgram(context);
+  try {
+    await program.parseAsync([...args], { from: 'user' });
+    return typeof process.exitCode === 'number' ? process.exitCode : 0;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    process.stderr.write(`${describe(error)}\n`);
+    return error instanceof PulsefeedError && error.code === 'EE-700' ? 2 : 1;
+  }
+}
+
+/** The `pulsefeed` program with all its verbs. */
+export function buildProgram(context: VerbContext): Command {
+  const program = new Command('pulsefeed')
+    .description('Turns a listing database into a RESO EntityEvent feed.')
+    .version(packageVersion())
+    .exitOverride()
+    .configureOutput({ writeOut: context.out });
+  registerServe(program, context);
+  // Errors of usage in a verb must come back here too, not end the process.
+  for (const verb of program.commands) verb.exitOverride();
+  return program;
+}
+
+function registerServe(program: Command, context: VerbContext): void {
+  const verb = program
+    .command('serve')
+    .description('serve the feed and the records over HTTP, and number changes')
+    .action(async (flags: Record<string, unknown>) => {
+      const config = await context.loadConfig(flags);
+      const reporter = createReporter(config.settings.logLevel);
+      const db = await context.openDatabase(config, 'pulsefeed serve');
+      try {
+        // The embedded database belongs to this process alone: nobody else could migrate it.
+        if (db.engine === 'pglite') {
+          reporter.observe({
+            kind: 'Notice',
+            message:
+              'DATABASE_URL is not set: using the embedded database, which is for trying out and small feeds.',
+          });
+          await context.migrateAndPublish(config, db);
+        }
+        const runtime = await context.openRuntime(config, db);
+        const served = await serve(runtime, reporter);
+        const signal = await untilSignal();
+        reporter.observe({ kind: 'ServerStopping', signal });
+        await served.stop();
+      } finally {
+        await db.close();
+      }
+    });
+  addSettingFlags(verb);
+}
+
+function describe(error: unknown): string {
+  if (error instanceof PulsefeedError) return `${error.code}: ${error.message}`;
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}

@@ -1,0 +1,79 @@
+import type { Viewer } from '../base/auth/viewer.ts';
+import type { TypedOrderItem } from './bind.ts';
+import type { EntityType } from './model.ts';
+import type { TypedValue } from './typed.ts';
+
+/**
+ * The contract between the protocol (`server/odata`) and whatever holds entities: the log, the provider's tables.
+ * The protocol turns a URL into a plan; the set turns a plan into one statement; rows come back as JSON text.
+ */
+export interface EntitySet {
+  readonly name: string;
+  readonly type: EntityType;
+  /** What `$metadata` and the answers to other methods say. */
+  readonly writable: boolean;
+  /** One page: at most `plan.limit` rows, in one statement and one snapshot. */
+  readPage(plan: CollectionPlan, viewer: Viewer): Promise<EntityPage>;
+  /** The entity with these key values (text, in the order of `type.key`), or undefined: unknown, gone and hidden alike. */
+  readOne(key: readonly string[], plan: ShapePlan, viewer: Viewer): Promise<EntityRow | undefined>;
+  /** How many match. */
+  count(filter: TypedValue | undefined, viewer: Viewer): Promise<bigint>;
+}
+
+/** Which properties and relations a row shows, and how its values are written. */
+export interface ShapePlan {
+  /** Service root of the request, for URLs inside rows. */
+  readonly root: string;
+  /** Names of the properties asked for; absent: all. */
+  readonly select?: readonly string[];
+  readonly expand: readonly ExpandPlan[];
+  /** Int64 and Decimal as JSON strings: `IEEE754Compatible=true`. */
+  readonly ieee754: boolean;
+  /** `Prefer: omit-values=nulls`. */
+  readonly omitNulls: boolean;
+}
+
+/** A page of a collection. */
+export interface CollectionPlan extends ShapePlan {
+  readonly filter?: TypedValue;
+  /** Ends in the key, so that no two rows are equal in it. */
+  readonly orderBy: readonly TypedOrderItem[];
+  readonly limit: number;
+  readonly skip: number;
+  /** Go on after the row that had these values of `orderBy`, as text. */
+  readonly after?: readonly (string | null)[];
+  readonly count: boolean;
+}
+
+/** One expanded relation. */
+export interface ExpandPlan extends ShapePlan {
+  readonly navigation: string;
+  readonly filter?: TypedValue;
+  readonly orderBy: readonly TypedOrderItem[];
+  readonly limit?: number;
+  readonly skip: number;
+  readonly count: boolean;
+}
+
+/** One entity. */
+export interface EntityRow {
+  /** A JSON object with the selected properties, without control information. */
+  readonly json: string;
+  /** Key values as text, in the order of the type's key. */
+  readonly key: readonly string[];
+  /** Values of `orderBy` as text; empty for a single entity. */
+  readonly position: readonly (string | null)[];
+  /** Opaque; changes whenever the entity does. */
+  readonly etag?: string;
+}
+
+/** What a page read found. */
+export interface EntityPage {
+  readonly rows: readonly EntityRow[];
+  /** More rows match beyond the last one. */
+  readonly more: boolean;
+  readonly count?: bigint;
+  /** For a log: the head and epoch of the page's own snapshot. */
+  readonly head?: bigint;
+  readonly epoch?: number;
+}

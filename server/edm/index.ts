@@ -1,0 +1,48 @@
+/**
+ * OData's expression language over an entity model: parse, bind to the model, translate to SQL, evaluate.
+ * A request's way is `readQueryOptions` -> `parseExpression` -> `bindFilter` -> `filterToSql`; nothing here touches a database.
+ */
+export type * from './ast.ts';
+export { bindExpression, bindFilter, bindOrderBy, type TypedOrderItem } from './bind.ts';
+export type { BindOptions } from './binder.ts';
+export { decimalText } from './decimal.ts';
+export type * from './entity-set.ts';
+export { type EvaluateOptions, evaluate, evaluateFilter, type Row, type Value } from './evaluate.ts';
+export { ExpressionError, type ExpressionErrorKind } from './expression-error.ts';
+export { bindKey, type KeyPredicate, parseKeyPredicate } from './key.ts';
+export { DEFAULT_LIMITS, type ExpressionLimits } from './limits.ts';
+export * from './model.ts';
+export { parseExpression } from './parse.ts';
+export { parseExpand } from './parse-expand.ts';
+export { parseBoolean, parseNonNegativeInteger, parseOrderBy, parseSelect } from './parse-options.ts';
+export type { ParseOptions } from './parser-state.ts';
+export { printExpression, printOrderBy, quoteString } from './print.ts';
+export {
+  decodeOnce,
+  type GivenOption,
+  isSystemOption,
+  type QueryOptions,
+  readQueryOptions,
+  type SystemOption,
+} from './query-options.ts';
+export { orderSql, type SeekItem, seekItems, seekSql } from './seek.ts';
+export {
+  type BindValue,
+  columnSql,
+  quoteIdentifier,
+  type SqlFragment,
+  type SqlOptions,
+  type SqlValue,
+  sqlTypeOf,
+  tableSql,
+} from './sql-writer.ts';
+export {
+  filterToSql,
+  keyToSql,
+  orderByClause,
+  orderByToSql,
+  type SqlOrderItem,
+  valueToSql,
+} from './to-sql.ts';
+export type * from './typed.ts';
+export { isNullable, operandsOf, valueType } from './typed.ts';

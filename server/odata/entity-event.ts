@@ -1,0 +1,127 @@
+import type { CollectionPlan, EntityPage, EntityRow, EntitySet, ShapePlan } from '../edm/entity-set.ts';
+import {
+  defineEntityType,
+  type EntityType,
+  filterToSql,
+  orderSql,
+  primitive,
+  seekItems,
+  seekSql,
+  type TypedValue,
+} from '../edm/index.ts';
+import {
+  type EventLog,
+  eventAlias,
+  eventColumns,
+  type Pulse,
+  type ReadQuery,
+  type SqlFragment,
+} from '../log/index.ts';
+import type { RecordUrl } from './record-url.ts';
+
+/** The feed as an entity set: read only, in the order of its numbers (RCP-027). */
+export function entityEventSet(log: EventLog, recordUrl: RecordUrl | undefined): EntitySet {
+  const type = entityEventType(recordUrl !== undefined);
+  return {
+    name: 'EntityEvent',
+    type,
+    writable: false,
+    async readPage(plan) {
+      const found = await log.read(pageQuery(plan));
+      const write = pulseWriter(plan, recordUrl);
+      return {
+        rows: found.pulses.slice(0, plan.limit).map(write),
+        more: found.pulses.length > plan.limit,
+        head: found.head,
+        epoch: found.epoch,
+        ...(found.count === undefined ? {} : { count: found.count }),
+      } satisfies EntityPage;
+    },
+    async readOne([sequence = ''], plan) {
+      const { pulses } = await log.read({
+        where: { text: `${eventAlias}.seq = $1::text::numeric`, values: [sequence] },
+        limit: 1,
+      });
+      return pulses.map(pulseWriter(plan, recordUrl))[0];
+    },
+    async count(filter) {
+      const where = filterFragment(filter, 1);
+      const { count } = await log.read({ where: { text: 'false', values: [] }, countWhere: where, limit: 0 });
+      return count ?? 0n;
+    },
+  };
+}
+
+/** RESO Data Dictionary 2.0, with the key not nullable as OData wants. */
+function entityEventType(withUrl: boolean): EntityType {
+  const text = (name: 'ResourceName' | 'ResourceRecordKey') => ({
+    name,
+    type: primitive('Edm.String'),
+    nullable: false,
+    maxLength: 255,
+    column: eventColumns[name],
+  });
+  const sequence = {
+    name: 'EntityEventSequence',
+    type: primitive('Edm.Int64'),
+    nullable: false,
+    column: eventColumns.EntityEventSequence,
+  };
+  // Computed when a row is written; a filter sees null.
+  const url = {
+    name: 'ResourceRecordUrl',
+    type: primitive('Edm.String'),
+    nullable: true,
+    maxLength: 8_000,
+    column: () => 'null::text',
+    annotations: { 'Core.Computed': true },
+  };
+  return defineEntityType({
+    namespace: 'org.reso.metadata',
+    name: 'EntityEvent',
+    key: ['EntityEventSequence'],
+    properties: [sequence, text('ResourceName'), text('ResourceRecordKey'), ...(withUrl ? [url] : [])],
+    navigation: [],
+    table: { schema: 'pulsefeed', name: 'entity_event' },
+  });
+}
+
+function pageQuery(plan: CollectionPlan): ReadQuery {
+  const filter = filterFragment(plan.filter, 1);
+  const page = { limit: plan.limit + 1, offset: plan.skip, ...(plan.count ? { countWhere: filter } : {}) };
+  const options = { alias: eventAlias, firstParameter: filter.values.length + 1 };
+  const { items, values } = seekItems(plan.orderBy, options);
+  const bound = [...filter.values, ...values];
+  const seek =
+    plan.after === undefined ? { text: 'true', values: [] } : seekSql(items, plan.after, bound.length + 1);
+  return {
+    ...page,
+    where: { text: `${filter.text} and ${seek.text}`, values: [...bound, ...seek.values] },
+    orderBy: orderSql(items),
+    position: items.map(({ sql }) => `(${sql})::text`),
+  };
+}
+
+function filterFragment(filter: TypedValue | undefined, firstParameter: number): SqlFragment {
+  return filter === undefined
+    ? { text: 'true', values: [] }
+    : filterToSql(filter, { alias: eventAlias, firstParameter });
+}
+
+/** Writes pulses as JSON text; the number goes from bigint to digits. */
+function pulseWriter(plan: ShapePlan, recordUrl: RecordUrl | undefined): (pulse: Pulse) => EntityRow {
+  const fields: Record<string, (pulse: Pulse) => string> = {
+    EntityEventSequence: ({ sequence }) => (plan.ieee754 ? `"${sequence}"` : sequence.toString()),
+    ResourceName: ({ resource }) => JSON.stringify(resource),
+    ResourceRecordKey: ({ key }) => JSON.stringify(key),
+    ...(recordUrl === undefined
+      ? {}
+      : { ResourceRecordUrl: ({ resource, key }) => JSON.stringify(recordUrl(resource, key, plan.root)) }),
+  };
+  const selected = Object.entries(fields).filter(([name]) => plan.select?.includes(name) ?? true);
+  return pulse => ({
+    json: `{${selected.map(([name, write]) => `"${name}":${write(pulse)}`).join(',')}}`,
+    key: [pulse.sequence.toString()],
+    position: pulse.position,
+  });
+}

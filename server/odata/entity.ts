@@ -1,0 +1,148 @@
+import { PulsefeedError } from '../base/errors.ts';
+import type { EntityRow, EntitySet, ShapePlan } from '../edm/entity-set.ts';
+import { bindKey, decimalText, isNavigation, parseKeyPredicate, type QueryOptions } from '../edm/index.ts';
+import { type Format, negotiateJson } from './negotiate.ts';
+import { planShape } from './plan.ts';
+import { parsePreferences } from './preferences.ts';
+import { readQuery, refuseUnserved, refusing } from './query.ts';
+import type { ODataAnswer, ODataRequest } from './request.ts';
+import { decorator, entityBody } from './respond.ts';
+import type { Service } from './service.ts';
+import { encodeStringKey, type PathSegment } from './target.ts';
+
+/** `GET /Set(key)` (Protocol 11.2.2). Unknown, gone and hidden are one and the same 404. */
+export async function answerEntity(
+  service: Service,
+  set: EntitySet,
+  predicate: string,
+  request: ODataRequest,
+): Promise<ODataAnswer> {
+  const query = readQuery(request.rawQuery);
+  refuseUnserved(query, ['expand', 'format', 'select', 'schemaversion']);
+  const format = formatOf(request, query);
+  const shape = planShape(set.type, query, format, parsePreferences(request.headers.prefer), request.root);
+  const row = await find(service, set, predicate, query, shape, request);
+  const select = shape.select === undefined ? '' : `(${shape.select.join(',')})`;
+  const context = `${request.root}/$metadata#${set.name}${select}/$entity`;
+  const decorate = decorator(format, set.type.qualifiedName, key => readUrl(request.root, set, key));
+  return {
+    status: 200,
+    headers: {
+      'OData-Version': format.version,
+      'Content-Type': format.contentType,
+      Vary: 'Accept, Prefer, OData-MaxVersion',
+    },
+    body: entityBody(row, context, format, decorate),
+    route: 'entity',
+    rows: 1,
+  };
+}
+
+/** `GET /Set(key)/Property` and `/Property/$value` (Protocol 11.2.4). */
+export async function answerProperty(
+  service: Service,
+  set: EntitySet,
+  predicate: string,
+  path: readonly PathSegment[],
+  request: ODataRequest,
+): Promise<ODataAnswer> {
+  const [first, second] = path;
+  const member = set.type.members.get(first?.name ?? '');
+  const raw = second?.name === '$value';
+  const plain = path.every(({ key }) => key === undefined) && path.length === (raw ? 2 : 1);
+  if (member === undefined || isNavigation(member) || !plain) {
+    throw new PulsefeedError('EE-107', 'There is no such resource.', { target: 'path' });
+  }
+  const query = readQuery(request.rawQuery);
+  refuseUnserved(query, ['format']);
+  const format = raw ? jsonFormat : formatOf(request, query);
+  const shape: ShapePlan = {
+    root: request.root,
+    select: [member.name],
+    expand: [],
+    ieee754: format.ieee754,
+    omitNulls: false,
+  };
+  const row = await find(service, set, predicate, query, shape, request);
+  const headers = { 'OData-Version': format.version };
+  // The row has one member: what stands behind its name is the value as it was written.
+  const json = row.json.slice(row.json.indexOf(':') + 1, -1).trim();
+  if (json === 'null') return { status: 204, headers, body: undefined, route: 'property' };
+  if (raw) {
+    const text = json.startsWith('"') ? (JSON.parse(json) as string) : json;
+    return {
+      status: 200,
+      headers: { ...headers, 'Content-Type': 'text/plain;charset=utf-8' },
+      body: text,
+      route: 'property',
+    };
+  }
+  const url = readUrl('', set, row.key).slice(1);
+  const context =
+    format.metadata === 'none'
+      ? ''
+      : `"${format.prefix}context":${JSON.stringify(`${request.root}/$metadata#${url}/${member.name}`)},`;
+  return {
+    status: 200,
+    headers: { ...headers, 'Content-Type': format.contentType },
+    body: `{${context}"value":${json}}`,
+    route: 'property',
+    rows: 1,
+  };
+}
+
+const jsonFormat = negotiateJson(undefined, undefined, undefined);
+
+async function find(
+  service: Service,
+  set: EntitySet,
+  predicate: string,
+  query: QueryOptions,
+  shape: ShapePlan,
+  request: ODataRequest,
+): Promise<EntityRow> {
+  const key = keyTexts(service, set, predicate, query);
+  const row = await set.readOne(key, shape, request.viewer);
+  if (row === undefined) {
+    throw new PulsefeedError('EE-107', 'There is no such record, or it is not visible to you.', {
+      target: set.name,
+    });
+  }
+  return row;
+}
+
+/** The key values as text. @throws EE-101 when they do not fit the key. */
+function keyTexts(service: Service, set: EntitySet, predicate: string, query: QueryOptions): string[] {
+  return refusing('key', () =>
+    bindKey(parseKeyPredicate(predicate), set.type, { model: service.model, aliases: query.aliases }),
+  ).map(({ value }) => {
+    switch (value.kind) {
+      case 'string':
+      case 'guid':
+        return value.value;
+      case 'number':
+        return decimalText(value.value);
+      default:
+        throw new PulsefeedError('EE-112', 'Keys of this type are not served.', { target: 'key' });
+    }
+  });
+}
+
+/** The URL that reads an entity, its key quoted as its type wants and percent-encoded. */
+export function readUrl(root: string, set: EntitySet, key: readonly string[]): string {
+  const texts = set.type.key.map((name, index) => {
+    const text = key[index] ?? '';
+    const type = set.type.properties.find(property => property.name === name)?.type;
+    const string = type?.kind === 'primitive' && type.name === 'Edm.String';
+    return string ? encodeStringKey(text) : encodeURIComponent(text);
+  });
+  return `${root}/${set.name}(${texts.join(',')})`;
+}
+
+function formatOf(request: ODataRequest, query: QueryOptions): Format {
+  return negotiateJson(
+    request.headers.accept,
+    query.system.get('format')?.value,
+    request.headers['odata-maxversion'],
+  );
+}

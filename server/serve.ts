@@ -1,0 +1,144 @@
+import { readFileSync } from 'node:fs';
+import type { Settings } from './base/config/index.ts';
+import { pendingMigrations } from './base/db/index.ts';
+import { fromDatabase, PulsefeedError } from './base/errors.ts';
+import { createHttpApp } from './base/http/app.ts';
+import { healthRouter, type ReadinessCheck } from './base/http/health.ts';
+import { listenHttp } from './base/http/listen.ts';
+import { packageFile } from './base/package-root.ts';
+import type { Reporter } from './base/report.ts';
+import { ingestRouter } from './ingest/index.ts';
+import { defaultPace, SequencerLoop } from './log/index.ts';
+import { odataRouter } from './odata/index.ts';
+import { recordSets } from './records/index.ts';
+import type { Runtime } from './runtime.ts';
+
+/** A running server. */
+export interface Served {
+  readonly url: string;
+  /** Ends requests in flight, the step in hand and everything else this server started; not the database. */
+  stop(): Promise<void>;
+}
+
+/** What may differ from the configuration. */
+export interface ServeOverrides {
+  readonly port?: number;
+}
+
+/** Starts HTTP and, unless told otherwise, the sequencer. @throws EE-700 when the port cannot be had. */
+export async function serve(
+  runtime: Runtime,
+  reporter: Reporter,
+  overrides: ServeOverrides = {},
+): Promise<Served> {
+  const { settings } = runtime.config;
+  const { observe } = reporter;
+  const loop = settings.sequencer ? new SequencerLoop(runtime.sequencer(), observe, defaultPace) : undefined;
+  const odata = odataRouter({
+    log: runtime.log,
+    sets: recordSets(runtime.db, runtime.tables),
+    tokenKey: settings.tokenKey ?? (await storedTokenKey(runtime)),
+    settings,
+  });
+  const app = createHttpApp(
+    {
+      observe,
+      trustProxy: settings.trustProxy,
+      corsOrigins: settings.corsOrigins,
+      now: () => performance.now(),
+    },
+    [
+      healthRouter(readinessChecks(runtime, loop), reporter.registry),
+      ingestRouter({
+        log: runtime.log,
+        observe,
+        token: settings.ingestToken,
+        maxBodyBytes: settings.maxBodyBytes,
+        resources: new Set(runtime.config.resources.map(({ name }) => name)),
+        poke: () => loop?.poke(),
+      }),
+      odata,
+    ],
+  );
+  const http = await listen(app, settings, overrides.port ?? settings.port);
+  loop?.start();
+  observe({ kind: 'ServerStarted', url: http.url, engine: runtime.db.engine });
+  return {
+    url: http.url,
+    async stop() {
+      await http.stop(settings.shutdownMs);
+      await loop?.stop();
+      observe({ kind: 'ServerStopped' });
+    },
+  };
+}
+
+async function listen(app: ReturnType<typeof createHttpApp>, settings: Settings, port: number) {
+  try {
+    return await listenHttp(app, {
+      host: settings.host,
+      port,
+      maxHeaderBytes: settings.maxHeaderBytes,
+      requestTimeoutMs: settings.requestTimeoutMs,
+    });
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+    const reason =
+      code === 'EADDRINUSE'
+        ? 'is in use by another program'
+        : code === 'EACCES'
+          ? 'needs more privileges'
+          : code;
+    throw new PulsefeedError(
+      'EE-700',
+      `Port ${port} on ${settings.host} ${reason}; choose another with --port.`,
+      {
+        cause: error,
+      },
+    );
+  }
+}
+
+function readinessChecks(runtime: Runtime, loop: SequencerLoop | undefined): ReadinessCheck[] {
+  const { maxLagMs } = runtime.config.settings;
+  return [
+    {
+      name: 'migrations',
+      async run() {
+        const pending = await pendingMigrations(runtime.db).catch((error: unknown) => {
+          throw fromDatabase(error);
+        });
+        return pending.length === 0 ? undefined : `still to run: ${pending.join(', ')}`;
+      },
+    },
+    {
+      name: 'sequencer',
+      async run() {
+        if (loop?.state.outcome === 'rules-differ') {
+          return 'EE-301: the log was set up with other resources; run `pulsefeed migrate` and restart';
+        }
+        const { waitingMs } = await runtime.log.head().catch((error: unknown) => {
+          throw fromDatabase(error);
+        });
+        return waitingMs <= maxLagMs
+          ? undefined
+          : `EE-302: the oldest change has waited ${Math.round(waitingMs / 1_000)} s for its number`;
+      },
+    },
+  ];
+}
+
+/** The key that the migration made; every process on this database signs with it. */
+async function storedTokenKey(runtime: Runtime): Promise<string> {
+  const [row] = await runtime.db.query<{ value: string }>({
+    text: `select value from pulsefeed.secret where name = 'token-key'`,
+  });
+  if (row === undefined) throw new PulsefeedError('EE-300', 'The database holds no key for tokens.');
+  return row.value;
+}
+
+/** Version of this package. */
+export function packageVersion(): string {
+  const manifest = JSON.parse(readFileSync(packageFile('package.json'), 'utf8')) as { version: string };
+  return manifest.version;
+}
