@@ -4,16 +4,14 @@ import { connect, type Db, migrate, pendingMigrations } from './base/db/index.ts
 import { PulsefeedError } from './base/errors.ts';
 import {
   dense,
-  digestOf,
   type EventLog,
   openLog,
   publishRules,
   type RecordSource,
-  type RuleSet,
   type Sequencer,
   snowflake,
 } from './log/index.ts';
-import { recordSources } from './visibility/index.ts';
+import { RuleBook, recordSources } from './visibility/index.ts';
 
 /** The parts that every program wires together: the database, the log in it, and what is known of the tables. */
 export interface Runtime {
@@ -21,9 +19,10 @@ export interface Runtime {
   readonly db: Db;
   readonly log: EventLog;
   readonly tables: readonly ResourceTable[];
+  readonly rules: RuleBook;
+  /** The sources under the rules that were current when the runtime was opened. */
   readonly sources: readonly RecordSource[];
-  readonly rules: RuleSet;
-  /** A sequencer under this process's rules. */
+  /** A sequencer that follows the rules as the database has them. */
   sequencer(): Sequencer;
   close(): Promise<void>;
 }
@@ -47,8 +46,8 @@ export async function openRuntime(config: Config, db: Db): Promise<Runtime> {
     );
   }
   const tables = await readResourceTables(db, config.resources);
-  const sources = recordSources(config.resources, tables);
-  const rules: RuleSet = { resources: config.resources };
+  const rules = new RuleBook(db, config.resources, tables);
+  const sources = (await rules.load())?.sources ?? recordSources(config.resources, tables);
   const log = openLog(db);
   const { numbering, machineId, batchSize } = config.settings;
   return {
@@ -56,12 +55,11 @@ export async function openRuntime(config: Config, db: Db): Promise<Runtime> {
     db,
     log,
     tables,
-    sources,
     rules,
+    sources,
     sequencer: () =>
       log.sequence({
-        sources,
-        digest: digestOf(rules),
+        loadSources: () => rules.load(),
         numbering: numbering === 'snowflake' ? snowflake(machineId) : dense,
         batchSize,
       }),

@@ -10,9 +10,12 @@ export const functionSettings = ['search_path=pg_catalog, pg_temp'] as const;
 
 /** A function of its own for each resource: `new."Key"` in plain sight is twice as fast as dynamic SQL or to_jsonb. */
 export function createFunction(fn: string, body: string): string {
+  // A provider's column name must not be able to end the quotation.
+  let tag = '$pulsefeed$';
+  while (body.includes(tag)) tag = `${tag.slice(0, -1)}_$`;
   return `create or replace function pulsefeed.${quoteIdentifier(fn)}() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp
-as $pulsefeed$${body}$pulsefeed$`;
+as ${tag}${body}${tag}`;
 }
 
 /**

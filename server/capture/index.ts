@@ -11,8 +11,10 @@ export {
   type LockPatience,
   removeCapture,
 } from './install.ts';
+export { type ModifiedColumn, modifiedColumn } from './modified-column.ts';
 export {
   defaultMarginMs,
+  liveWalk,
   type ReconcileOptions,
   type ReconcileParts,
   type ReconcileProgress,

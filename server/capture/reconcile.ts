@@ -10,10 +10,11 @@ import {
 } from '../log/index.ts';
 import { modifiedColumn } from './modified-column.ts';
 
-/** What reconciling works with; a runtime has it all. */
+/** What reconciling works with. */
 export interface ReconcileParts {
   readonly db: Db;
   readonly tables: readonly ResourceTable[];
+  /** Under the rules in force. */
   readonly sources: readonly RecordSource[];
 }
 
@@ -100,14 +101,8 @@ async function reconcileTable(
   live: NonNullable<RecordSource['live']>,
   options: ReconcileOptions,
 ): Promise<ReconcileResult> {
-  const { sql, note } = modifiedColumn(table);
-  const walk: LiveWalk = {
-    resource: table.config.name,
-    live,
-    keyColumn: `t.${quoteIdentifier(table.key.name)}`,
-    keyType: table.key.type,
-    ...(sql === undefined ? {} : { modified: sql }),
-  };
+  const { note } = modifiedColumn(table);
+  const walk = liveWalk(table, live);
   const window = {
     marginMs: options.marginMs ?? defaultMarginMs,
     ...(options.since === undefined ? {} : { since: options.since }),
@@ -136,6 +131,18 @@ async function reconcileTable(
     tooLong: forward.tooLong,
     sample: [...forward.sample, ...backward.sample].slice(0, 5),
     notes: note === undefined ? [] : [note],
+  };
+}
+
+/** How the log is to walk a table. */
+export function liveWalk(table: ResourceTable, live: NonNullable<RecordSource['live']>): LiveWalk {
+  const { sql } = modifiedColumn(table);
+  return {
+    resource: table.config.name,
+    live,
+    keyColumn: `t.${quoteIdentifier(table.key.name)}`,
+    keyType: table.key.type,
+    ...(sql === undefined ? {} : { modified: sql }),
   };
 }
 

@@ -38,7 +38,15 @@ export function bindCall(expr: Call, scope: Scope, binder: Binder): TypedCall | 
   if (only?.kind === 'literal' && only.value.kind === 'instant' && args.length === 1) {
     return foldInstant(shape, only.value.picoseconds, only.value.offsetMinutes, expr.at);
   }
-  return { kind: 'call', name: shape.name, args, type: primitive(shape.result), at: expr.at };
+  return { kind: 'call', name: shape.name, args, type: primitive(resultOf(shape, args)), at: expr.at };
+}
+
+/** Rounding a Double gives a Double, which may be INF or NaN; rounding anything else gives a Decimal. */
+function resultOf(shape: FunctionShape, args: readonly TypedValue[]): PrimitiveName {
+  const [only] = args;
+  const name = only === undefined ? undefined : valueType(only)?.name;
+  const fromDouble = shape.parameters[0] === 'number' && (name === 'Edm.Double' || name === 'Edm.Single');
+  return fromDouble ? 'Edm.Double' : shape.result;
 }
 
 function checkArgument(value: TypedValue, kind: ParameterKind, shape: FunctionShape, at: number): TypedValue {

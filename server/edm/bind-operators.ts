@@ -140,19 +140,37 @@ export function bindHas(expr: Binary, scope: Scope, binder: Binder): TypedHas | 
 export function bindIn(expr: In, scope: Scope, binder: Binder): TypedIn | TypedLambda {
   const left = binder.bindIn(expr.left, scope);
   const type = valueType(left);
-  if (type === null || left.kind === 'consumer')
-    throw typeError('in needs a property before it.', expr.left.at, 'a property');
+  if (left.kind === 'consumer' || (type === null && left.kind !== 'null')) {
+    throw typeError('in needs a simple value before it.', expr.left.at, 'a property');
+  }
   if (expr.right.kind === 'path') return bindInCollection(expr, expr.right, left, type, scope, binder);
-  const list = expr.right.kind === 'alias' ? aliasList(expr.right, binder) : expr.right;
   const items: TypedLiteral[] = [];
   let hasNull = false;
-  for (const item of list.items) {
-    const bound = bindItem(item, list, type, binder);
+  for (const item of listItems(expr.right, binder)) {
+    const bound = bindItem(item, type, binder);
     if (bound === null) hasNull = true;
     else items.push(bound);
   }
-  checkEnumStorage(type, items, expr.right.at);
+  if (type !== null) checkEnumStorage(type, items, expr.right.at);
   return { kind: 'in', left, items, hasNull, at: expr.at };
+}
+
+/** The items of a list, those of an alias with its place, since theirs is in another text. */
+function listItems(right: List | Alias, binder: Binder): List['items'] {
+  if (right.kind === 'list') return right.items;
+  return aliasList(right, binder).items.map(item => ({ ...item, at: right.at }));
+}
+
+function bindItem(item: Literal | Alias, type: ScalarType | null, binder: Binder): TypedLiteral | null {
+  const source = item.kind === 'alias' ? aliasExpr(item, binder) : item;
+  if (source !== null && source.kind !== 'literal') {
+    throw typeError('A list holds literals only.', item.at, 'a literal');
+  }
+  const literal = source === null ? null : bindLiteral({ ...source, at: item.at }, binder.options.model);
+  if (literal === null || type === null) return literal;
+  const bound = adoptLiteral(literal, type);
+  if (!comparable(type, bound.type)) throw mismatch(type, bound.type, item.at);
+  return bound;
 }
 
 /** `x in Tags` is `Tags/any(t:t eq x)`. */
@@ -160,14 +178,15 @@ function bindInCollection(
   expr: In,
   path: Path,
   left: TypedValue,
-  type: ScalarType,
+  type: ScalarType | null,
   scope: Scope,
   binder: Binder,
 ): TypedLambda {
   const collection = resolveCollection(path, scope, binder);
   if (collection.kind === 'rows')
     throw typeError('in needs simple values.', path.at, 'a collection of values');
-  if (!comparable(type, collection.element)) throw mismatch(type, collection.element, path.at);
+  if (type !== null && !comparable(type, collection.element))
+    throw mismatch(type, collection.element, path.at);
   const variable = scope.depth + 1;
   const right: TypedValue = {
     kind: 'element',
@@ -184,15 +203,4 @@ function bindInCollection(
     at: expr.at,
   };
   return { kind: 'any', collection, variable, body, at: expr.at };
-}
-
-function bindItem(item: Literal | Alias, list: List, type: ScalarType, binder: Binder): TypedLiteral | null {
-  const source = item.kind === 'alias' ? aliasExpr(item, binder) : item;
-  if (source !== null && source.kind !== 'literal')
-    throw typeError('A list holds literals only.', list.at, 'a literal');
-  const literal = source === null ? null : bindLiteral(source, binder.options.model);
-  if (literal === null) return null;
-  const bound = adoptLiteral(literal, type);
-  if (!comparable(type, bound.type)) throw mismatch(type, bound.type, item.at);
-  return bound;
 }

@@ -175,7 +175,7 @@ export function cast(value: Value, to: PrimitiveName): Value {
   if (to === 'Edm.TimeOfDay') return { kind: 'time', picoseconds: partsOf(value).clock };
   if (to === 'Edm.DateTimeOffset') return instant(BigInt(partsOf(value).days) * 86_400n * PICOSECONDS);
   const range = integerRange(to);
-  if (range === null) return value;
+  if (range === null) return to === 'Edm.Decimal' && value.kind === 'special' ? null : value;
   if (value.kind !== 'number') return null;
   const rounded = roundDecimal(value.value);
   return rounded.coefficient < range.least || rounded.coefficient > range.greatest ? null : number(rounded);

@@ -36,6 +36,7 @@ export {
   sqlTypeOf,
   tableSql,
 } from './sql-writer.ts';
+export { entityTypeOf } from './table-type.ts';
 export {
   filterToSql,
   keyToSql,

@@ -52,9 +52,11 @@ export function parseCommonExpr(p: ParserState): Expr {
   return climb(p, LOWEST);
 }
 
-/** The error for text behind a complete expression. */
+/** The error for text behind a complete expression; an operator that stands there lacks its white space or its operand. */
 export function unexpected(p: ParserState): Error {
-  return syntaxError(p, 'an operator or the end');
+  const word = /^[A-Za-z]+/.exec(p.text.slice(p.pos, p.pos + 10))?.[0] ?? '';
+  if (!PRECEDENCE.has(word.toLowerCase())) return syntaxError(p, 'an operator or the end');
+  return syntaxError(p, `white space and an operand behind ${word}`, p.pos);
 }
 
 interface InfixHere {
@@ -163,7 +165,7 @@ function isMinus(p: ParserState): boolean {
 
 /**
  * True for the operator `not`. A property may be named `not` too: it is one when no operand follows, or an operator follows
- * that is itself followed by an operand (`not eq 1`, but `not eq eq 1` negates a comparison of the property `eq`).
+ * that is itself followed by an operand (`not eq 1`, but `not eq eq 1` negates the property `eq`).
  */
 function isNot(p: ParserState): boolean {
   const { text, pos } = p;

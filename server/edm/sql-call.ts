@@ -1,7 +1,7 @@
 import { instantText } from './calendar.ts';
 import { ExpressionError } from './expression-error.ts';
 import { toNumeric } from './sql-number.ts';
-import type { SqlWriter } from './sql-writer.ts';
+import { repeated, type SqlWriter } from './sql-writer.ts';
 import type { TypedCall, TypedValue } from './typed.ts';
 import { valueType } from './typed.ts';
 import { EARLIEST_INSTANT, LATEST_INSTANT, WHITE_SPACE } from './values.ts';
@@ -23,7 +23,7 @@ export function callSql(expr: TypedCall, w: SqlWriter): string {
     case 'startswith':
       return `starts_with(${exact(0)}, ${text(1)})`;
     case 'endswith':
-      return endsWith(exact(0), text(1));
+      return repeated(arg(1), text(1), w, end => `(right(${exact(0)}, char_length(${end})) = ${end})`);
     case 'indexof':
       return `(strpos(${exact(0)}, ${text(1)}) - 1)`;
     case 'length':
@@ -51,18 +51,19 @@ export function callSql(expr: TypedCall, w: SqlWriter): string {
     case 'maxdatetime':
       return w.bind(instantText(LATEST_INSTANT), 'timestamptz');
     default:
-      return partOfTime(expr.name, clock(arg(0), w));
+      return partOfTime(expr.name, clock(arg(0), w), arg(0), w);
   }
-}
-
-function endsWith(value: string, end: string): string {
-  return `(right(${value}, char_length(${end})) = ${end})`;
 }
 
 /** A character position that substring takes without an error: what is negative counts as 0. Null stays null. */
 function offset(value: TypedValue, w: SqlWriter): string {
-  const sql = w.translate.value(value, w);
-  return `(case when ${sql} < 0 then 0 when ${sql} > ${MAX_TEXT} then ${MAX_TEXT} else ${sql} end)::int`;
+  const bounded = repeated(
+    value,
+    w.translate.value(value, w),
+    w,
+    sql => `(case when ${sql} < 0 then 0 when ${sql} > ${MAX_TEXT} then ${MAX_TEXT} else ${sql} end)`,
+  );
+  return `${bounded}::int`;
 }
 
 function nowSql(w: SqlWriter): string {
@@ -89,8 +90,17 @@ type PartOfTime =
   | 'time'
   | 'totaloffsetminutes';
 
-function partOfTime(name: PartOfTime, value: string): string {
+function partOfTime(name: PartOfTime, value: string, source: TypedValue, w: SqlWriter): string {
   switch (name) {
+    case 'year':
+      // Postgres has no year 0; only arithmetic leads there.
+      if (source.kind !== 'arithmetic') return `extract(year from ${value})`;
+      return repeated(
+        source,
+        `extract(year from ${value})`,
+        w,
+        year => `(case when ${year} < 0 then ${year} + 1 else ${year} end)`,
+      );
     case 'date':
     case 'time':
       return `(${value}::${name})`;

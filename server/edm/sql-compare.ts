@@ -3,7 +3,7 @@ import { type Decimal, floorDecimal, isInteger } from './decimal.ts';
 import { ExpressionError } from './expression-error.ts';
 import { boundValue, floatText, floorMicroseconds, isWholeMicroseconds, numericText } from './sql-literal.ts';
 import { isNativeInteger, nativeFloat, toNumeric } from './sql-number.ts';
-import { type Mode, type SqlWriter, sqlTypeOf } from './sql-writer.ts';
+import { isAtomic, type Mode, repeated, type SqlWriter, sqlTypeOf } from './sql-writer.ts';
 import type { Compare, TypedIn, TypedLiteral, TypedValue } from './typed.ts';
 import { isNullable, valueType } from './typed.ts';
 
@@ -115,13 +115,13 @@ function mayBeNaN(expr: TypedValue): boolean {
 function compareNumbers(op: Operator, left: TypedValue, right: TypedValue, mode: Mode, w: SqlWriter): string {
   if (right.kind === 'literal' && left.kind !== 'literal') return compareWithNumber(op, left, right, mode, w);
   if (nativeFloat(left) > 0 && nativeFloat(right) > 0) {
-    return guarded(op, side(left, w), side(right, w), mode, [true, true], 'float8');
+    return guarded(op, side(left, w), side(right, w), mode, { left, right }, 'float8', w);
   }
-  const nans: readonly [boolean, boolean] = [mayBeNaN(left), mayBeNaN(right)];
-  const convert = nans[0] || nans[1];
+  const suspect = { left: mayBeNaN(left) ? left : null, right: mayBeNaN(right) ? right : null };
+  const convert = suspect.left !== null || suspect.right !== null;
   const l = { sql: convert ? toNumeric(left, w) : w.translate.value(left, w), nullable: isNullable(left) };
   const r = { sql: convert ? toNumeric(right, w) : w.translate.value(right, w), nullable: isNullable(right) };
-  return guarded(op, l, r, mode, nans, 'numeric');
+  return guarded(op, l, r, mode, suspect, 'numeric', w);
 }
 
 function compareWithNumber(
@@ -137,14 +137,15 @@ function compareWithNumber(
   const l = { sql: w.translate.value(left, w), nullable: isNullable(left) };
   if (float > 0) {
     const bound = w.bind(floatText(value, float === 4), `float${float}`);
-    return guarded(op, l, { sql: bound, nullable: false }, mode, [true, false], 'float8');
+    return guarded(op, l, { sql: bound, nullable: false }, mode, { left, right: null }, 'float8', w);
   }
   if (isNativeInteger(left)) {
     if (value.kind === 'special') return beyond(op, value.value === 'INF', l);
     if (value.kind === 'number') return compareWithInteger(op, l, value.value, mode, w);
   }
   const bound = w.bind(numericText(value), 'numeric');
-  return guarded(op, l, { sql: bound, nullable: false }, mode, [mayBeNaN(left), false], 'numeric');
+  const suspect = { left: mayBeNaN(left) ? left : null, right: null };
+  return guarded(op, l, { sql: bound, nullable: false }, mode, suspect, 'numeric', w);
 }
 
 /**
@@ -170,41 +171,55 @@ function beyond(op: Operator, above: boolean, left: Side): string {
   return left.nullable ? `(${left.sql} is not null)` : 'true';
 }
 
-/** A comparison in which NaN equals nothing and is neither less nor greater, where a side may be NaN. */
+/** A comparison in which NaN equals nothing and is neither less nor greater, where `suspect` names the sides that may be NaN. */
 function guarded(
   op: Operator,
   left: Side,
   right: Side,
   mode: Mode,
-  [leftNaN, rightNaN]: readonly [boolean, boolean],
+  suspect: { readonly left: TypedValue | null; readonly right: TypedValue | null },
   type: 'float8' | 'numeric',
+  w: SqlWriter,
 ): string {
   const nan = `'NaN'::${type}`;
-  if (op === 'eq' || op === 'ne') {
-    const plain = comparison(op, left, right, mode);
-    if (!leftNaN || !rightNaN) return plain;
-    return op === 'eq'
-      ? `(${plain} and (${left.sql} <> ${nan}) is not false)`
-      : `(${plain} or (${left.sql} = ${nan}) is true)`;
+  if (op !== 'eq' && op !== 'ne') {
+    // NaN sorts above all numbers, so only the greater side can be it; as null it makes the comparison false.
+    const greater = op === 'gt' || op === 'ge';
+    const upper = greater ? suspect.left : suspect.right;
+    if (upper === null) return comparison(op, left, right, mode);
+    if (isAtomic(upper)) {
+      // A bare column on the left lets its index serve.
+      const checkedToo = `${left.sql} ${SQL_OPERATOR[op]} ${right.sql} and ${(greater ? left : right).sql} <> ${nan}`;
+      return mode === 'exact' && (left.nullable || right.nullable)
+        ? `((${checkedToo}) is true)`
+        : `(${checkedToo})`;
+    }
+    const checked = (side: Side): Side => ({ sql: `nullif(${side.sql}, ${nan})`, nullable: true });
+    return greater ? comparison(op, checked(left), right, mode) : comparison(op, left, checked(right), mode);
   }
-  const greater = op === 'gt' || op === 'ge';
-  const suspect = greater ? leftNaN : rightNaN;
-  if (!suspect) return comparison(op, left, right, mode);
-  const bare = `${left.sql} ${SQL_OPERATOR[op]} ${right.sql} and ${greater ? left.sql : right.sql} <> ${nan}`;
-  const nullable = left.nullable || right.nullable;
-  return nullable && mode === 'exact' ? `((${bare}) is true)` : `(${bare})`;
+  if (suspect.left === null || suspect.right === null) return comparison(op, left, right, mode);
+  return repeated(suspect.left, left.sql, w, sql => {
+    const plain = comparison(op, { ...left, sql }, right, mode);
+    return op === 'eq'
+      ? `(${plain} and (${sql} <> ${nan}) is not false)`
+      : `(${plain} or (${sql} = ${nan}) is true)`;
+  });
 }
 
 /** `in`: one array parameter, however many items. Never null in `exact`. */
 export function inSql(expr: TypedIn, mode: Mode, w: SqlWriter): string {
   const { left, items, hasNull } = expr;
   if (left.kind === 'null') return hasNull ? 'true' : 'false';
-  const sql = w.translate.value(left, w);
   const nullable = isNullable(left);
-  const [type, texts] = arrayOf(left, items);
-  const any = texts.length === 0 ? 'false' : `(${sql} = any(${w.bind(texts, `${type}[]`)}))`;
-  const member = nullable && mode === 'exact' && any !== 'false' ? `(${any} is true)` : any;
-  return hasNull && nullable ? `(${member} or ${sql} is null)` : member;
+  const [type, values] = arrayOf(left, items);
+  const array = values.length === 0 ? null : w.bind(values, `${type}[]`);
+  const member = (sql: string): string => {
+    if (array === null) return 'false';
+    return nullable && mode === 'exact' ? `((${sql} = any(${array})) is true)` : `(${sql} = any(${array}))`;
+  };
+  const sql = w.translate.value(left, w);
+  if (!hasNull || !nullable) return member(sql);
+  return repeated(left, sql, w, value => `(${member(value)} or ${value} is null)`);
 }
 
 /** The array's element type and its items, without those that no value of the left side can equal. */

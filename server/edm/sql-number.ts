@@ -22,6 +22,8 @@ export function nativeFloat(expr: TypedValue): 8 | 4 | 0 {
 /** A number as numeric. A stored double goes over its shortest text: a direct cast would keep only 15 digits. */
 export function toNumeric(expr: TypedValue, w: SqlWriter): string {
   const sql = w.translate.value(expr, w);
+  // Functions and counts give int or bigint, for which Postgres has no exact round or div.
+  if (expr.kind === 'call' || expr.kind === 'count') return `(${sql}::numeric)`;
   if (!isStored(expr)) return sql;
   switch (expr.type.name) {
     case 'Edm.Double':

@@ -6,7 +6,7 @@ import { callSql } from './sql-call.ts';
 import { intervalText, literalSql } from './sql-literal.ts';
 import { toNumeric } from './sql-number.ts';
 import { arraySql, elementSql, members, reached } from './sql-relations.ts';
-import { columnSql, consumerSql, type SqlWriter, sqlTypeOf } from './sql-writer.ts';
+import { columnSql, consumerSql, repeated, type SqlWriter, sqlTypeOf } from './sql-writer.ts';
 import type { Arithmetic, Element, Field, TypedCast, TypedCount, TypedValue } from './typed.ts';
 import { valueType } from './typed.ts';
 
@@ -56,7 +56,7 @@ function fieldSql(field: Field, w: SqlWriter): string {
   const path = w.bind(names, 'text[]');
   const value = reached(field.origin, field.via, w, alias => `(${column(alias)})::jsonb #> ${path}`);
   const text = `(${value} #>> '{}')`;
-  if (type.name === 'Edm.String') return text;
+  if (type.name === 'Edm.String') return `(case when jsonb_typeof(${value}) = 'string' then ${text} end)`;
   if (type.name === 'Edm.Boolean')
     return `(case when jsonb_typeof(${value}) = 'boolean' then ${text}::boolean end)`;
   if (/^Edm\.(Int|Decimal|Double)/.test(type.name)) {
@@ -78,7 +78,7 @@ function arithmeticSql(expr: Arithmetic, w: SqlWriter): string {
 
 function numbersSql(expr: Arithmetic, w: SqlWriter): string {
   const left = toNumeric(expr.left, w);
-  const right = toNumeric(expr.right, w);
+  const right = expr.form === 'scale' ? finiteSql(expr.right, w) : toNumeric(expr.right, w);
   switch (expr.op) {
     case 'add':
       return `(${left} + ${right})`;
@@ -100,6 +100,20 @@ function numbersSql(expr: Arithmetic, w: SqlWriter): string {
   }
 }
 
+/** A number as numeric, null for INF and NaN where only a finite one makes sense. */
+function finiteSql(expr: TypedValue, w: SqlWriter): string {
+  const sql = toNumeric(expr, w);
+  const name = valueType(expr)?.name;
+  if (name !== 'Edm.Double' && name !== 'Edm.Single') return sql;
+  return repeated(
+    expr,
+    sql,
+    w,
+    value =>
+      `(case when ${value} > '-Infinity'::numeric and ${value} < 'Infinity'::numeric then ${value} end)`,
+  );
+}
+
 function shiftSql(expr: Arithmetic, w: SqlWriter): string {
   const left = valueSql(expr.left, w);
   const moved = `(${left} ${expr.op === 'add' ? '+' : '-'} ${intervalSql(expr.right, w)})`;
@@ -112,9 +126,10 @@ function intervalSql(duration: TypedValue, w: SqlWriter): string {
     return w.bind(intervalText(duration.value.picoseconds, duration.at), 'interval');
   }
   const most = MAX_COMPUTED_SHIFT_SECONDS;
-  const sql = toNumeric(duration, w);
-  const bounded = `trunc(case when ${sql} > ${most} then ${most} when ${sql} < -${most} then -${most} else ${sql} end, 6)`;
-  return `make_interval(hours => div(${bounded}, 3600)::int, secs => mod(${bounded}, 3600)::float8)`;
+  return repeated(duration, toNumeric(duration, w), w, sql => {
+    const bounded = `trunc(case when ${sql} > ${most} then ${most} when ${sql} < -${most} then -${most} else ${sql} end, 6)`;
+    return `make_interval(hours => div(${bounded}, 3600)::int, secs => mod(${bounded}, 3600)::float8)`;
+  });
 }
 
 function differenceSql(expr: Arithmetic, w: SqlWriter): string {
@@ -130,10 +145,16 @@ function castSql(expr: TypedCast, w: SqlWriter): string {
     return `((${valueSql(expr.operand, w)} at time zone 'UTC')::${to === 'Edm.Date' ? 'date' : 'time'})`;
   }
   if (from === 'Edm.Date') return `(${valueSql(expr.operand, w)}::timestamp at time zone 'UTC')`;
-  const number = toNumeric(expr.operand, w);
   const range = integerRange(to);
-  if (range === null) return number;
-  return `(case when round(${number}) between ${range.least} and ${range.greatest} then round(${number}) end)`;
+  if (range === null) return to === 'Edm.Decimal' ? finiteSql(expr.operand, w) : toNumeric(expr.operand, w);
+  const number = toNumeric(expr.operand, w);
+  const { least, greatest } = range;
+  return repeated(
+    expr.operand,
+    number,
+    w,
+    sql => `(case when round(${sql}) between ${least} and ${greatest} then round(${sql}) end)`,
+  );
 }
 
 function stringSql(operand: TypedValue, from: string, w: SqlWriter): string {

@@ -59,21 +59,46 @@ export interface SqlWriter {
   aliases: number;
 }
 
+/** Stands around the index of a bound value until the placeholders are numbered; no identifier can hold it. */
+const MARK = '\uffff';
+const PLACEHOLDER = /\uffff(\d+)\uffff/g;
+
 /** Starts a translation. */
 export function startSql(options: SqlOptions, translate: Translators): SqlWriter {
   const values: SqlValue[] = [];
-  const first = options.firstParameter ?? 1;
   const bind: BindValue = (value, cast) => {
     values.push(value);
-    return `$${first + values.length - 1}::${cast}`;
+    return `${MARK}${values.length - 1}${MARK}::${cast}`;
   };
   return { options, values, bind, it: quoteIdentifier(options.alias), translate, aliases: 0 };
 }
 
-/** An identifier in double quotes. @throws Error for an empty one or one with NUL: a fault of the model. */
+/**
+ * Ends a translation: numbers the placeholders that the text came to hold. Some were bound for a part that then turned out
+ * to be constant; Postgres refuses parameters that the statement does not use.
+ */
+export function finishSql(text: string, w: SqlWriter): SqlFragment {
+  const first = w.options.firstParameter ?? 1;
+  const numbers = new Map<string, number>();
+  const values: SqlValue[] = [];
+  const numbered = text.replaceAll(PLACEHOLDER, (_mark, index: string) => {
+    const known = numbers.get(index);
+    if (known !== undefined) return `$${known}`;
+    const value = w.values[Number(index)];
+    if (value === undefined) throw new Error(`the SQL names a parameter ${index} that was not bound`);
+    values.push(value);
+    const number = first + values.length - 1;
+    numbers.set(index, number);
+    return `$${number}`;
+  });
+  return { text: numbered, values };
+}
+
+/** An identifier in double quotes. @throws Error for an empty one or one that no table can have: a fault of the model. */
 export function quoteIdentifier(name: string): string {
-  if (name === '' || name.includes('\u0000'))
-    throw new Error('an SQL identifier cannot be empty or hold NUL');
+  if (name === '' || name.includes('\u0000') || name.includes(MARK)) {
+    throw new Error('an SQL identifier cannot be empty, hold NUL or the placeholder mark');
+  }
   return `"${name.replaceAll('"', '""')}"`;
 }
 
@@ -123,6 +148,34 @@ export function sqlTypeOf(type: ScalarType): string {
       return never;
     }
   }
+}
+
+/** True for what is short and cheap enough to be written twice: a column, a placeholder. */
+export function isAtomic(expr: TypedValue): boolean {
+  const plain = expr.kind === 'field' && expr.via.length === 0 && expr.json.length === 0;
+  return (
+    plain ||
+    expr.kind === 'literal' ||
+    expr.kind === 'element' ||
+    expr.kind === 'consumer' ||
+    expr.kind === 'null'
+  );
+}
+
+/**
+ * SQL that needs the value of an expression more than once. Anything but a column or parameter is computed once in a
+ * subquery: repeated, it would double the statement at each level of nesting. `offset 0` keeps the planner from undoing that.
+ */
+export function repeated(
+  expr: TypedValue,
+  sql: string,
+  w: SqlWriter,
+  write: (value: string) => string,
+): string {
+  if (isAtomic(expr)) return write(sql);
+  w.aliases += 1;
+  const alias = quoteIdentifier(`_c${w.aliases}`);
+  return `(select ${write(`${alias}."v"`)} from (select ${sql} as "v" offset 0) as ${alias})`;
 }
 
 /** The placeholder or SQL of `@consumer.X`. @throws ExpressionError `unknown-name` when the consumer has no such attribute. */

@@ -2,7 +2,7 @@ import type { TypedOrderItem } from './bind.ts';
 import { type EntityType, isNavigation } from './model.ts';
 import { conditionSql } from './sql-condition.ts';
 import { valueSql } from './sql-value.ts';
-import { type SqlFragment, type SqlOptions, startSql, type Translators } from './sql-writer.ts';
+import { finishSql, type SqlFragment, type SqlOptions, startSql, type Translators } from './sql-writer.ts';
 import type { TypedLiteral, TypedValue } from './typed.ts';
 import { valueType } from './typed.ts';
 
@@ -16,15 +16,13 @@ const TRANSLATORS: Translators = { value: valueSql, condition: conditionSql };
  */
 export function filterToSql(expr: TypedValue, options: SqlOptions): SqlFragment {
   const w = startSql(options, TRANSLATORS);
-  const text = conditionSql(expr, 'where', w);
-  return { text, values: w.values };
+  return finishSql(conditionSql(expr, 'where', w), w);
 }
 
 /** A bound expression as an SQL value; a condition keeps its three values. @throws ExpressionError as filterToSql. */
 export function valueToSql(expr: TypedValue, options: SqlOptions): SqlFragment {
   const w = startSql(options, TRANSLATORS);
-  const text = valueSql(expr, w);
-  return { text, values: w.values };
+  return finishSql(valueSql(expr, w), w);
 }
 
 /** One sort key: `text` is the bare expression (strings collated "C"), for the sort and for a keyset condition alike. */

@@ -30,9 +30,10 @@ const CLOCK = /[Tt]([01]\d|2[0-3]):[0-5]\d(:([0-5]\d|60)(\.\d{1,12})?)?/y;
 const OFFSET = /[Zz]|[+-]([01]\d|2[0-3]):[0-5]\d/y;
 const TIME_OF_DAY = /([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,12})?)?/y;
 const NUMBER = /[+-]?\d+(\.\d+)?([eE][+-]?\d+)?/y;
-const DURATION = /^[+-]?P(\d+D)?(T(\d+H)?(\d+M)?(\d+(\.\d{1,12})?S)?)?$/i;
+const DURATION = /^-?P(\d+D)?(T(\d+H)?(\d+M)?(\d+(\.\d{1,12})?S)?)?$/i;
 const BINARY = /^(?:[A-Za-z0-9_-]{4})*(?:[A-Za-z0-9_-]{2}(?:==)?|[A-Za-z0-9_-]{3}=?)?$/;
-const ENUM_VALUE = /^[^\s,']+(?:,[^\s,']+)*$/u;
+const MEMBER = String.raw`(?:[\p{L}\p{Nl}_][\p{L}\p{Nl}\p{Nd}\p{Mn}\p{Mc}\p{Pc}\p{Cf}]*|[+-]?\d{1,19})`;
+const ENUM_VALUE = new RegExp(`^${MEMBER}(?:,${MEMBER})*$`, 'u');
 const MAX_IDENTIFIER = 128;
 
 function match(pattern: RegExp, text: string, pos: number): string | null {

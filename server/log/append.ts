@@ -19,7 +19,8 @@ export interface Appended {
 
 /**
  * Writes changes to the outbox in the caller's transaction, in their order. A change whose (source, id) was accepted
- * before counts as a duplicate and is left out; so is the second of two with one id in the same call.
+ * before counts as a duplicate and is left out; so is the second of two with one id in the same call. Ids are claimed
+ * in their order, so that calls which share some wait for each other and never deadlock.
  */
 export async function appendChanges(
   tx: Queryable,
@@ -39,7 +40,7 @@ with given as (
   select * from json_to_recordset($1::json) as c (n integer, id text, resource text, key text, op text, feeds text[])
 ), accepted as (
   insert into pulsefeed.ingested (source, id)
-  select $2::text, id from given where id is not null and $2::text is not null group by id
+  select $2::text, id from given where id is not null and $2::text is not null group by id order by id
   on conflict (source, id) do nothing
   returning id
 ), first as (

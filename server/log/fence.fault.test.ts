@@ -52,21 +52,12 @@ async function terminate({ url }: LogDatabase, pid: number): Promise<void> {
 
 /** All that a step changes. */
 async function everything({ db }: LogDatabase): Promise<unknown> {
-  const tables = [
-    'log_head',
-    'entity_event',
-    'record_state',
-    'record_change',
-    'batch_key',
-    'batch_pulse',
-    'batch_truncate',
-    'resource',
-    'audience',
-    'log_time',
-  ];
+  const tables = await db.query<{ name: string }>({
+    text: `select tablename as name from pg_tables where schemaname = 'pulsefeed' order by 1`,
+  });
   const rows: unknown[] = [];
-  for (const table of tables) {
-    rows.push(await db.query({ text: `select t::text from pulsefeed.${table} t order by 1` }));
+  for (const { name } of tables) {
+    rows.push(await db.query({ text: `select t::text from pulsefeed.${name} t order by 1` }));
   }
   return rows;
 }

@@ -56,6 +56,14 @@ from pulsefeed.log_head h`,
 
 export type { Appended, ReportedChange } from './append.ts';
 export { maxKeyLength, outbox, outboxInsert } from './capture-sql.ts';
+export {
+  type HeadHolder,
+  type LogHealth,
+  pendingCap,
+  readLogHealth,
+  sampleUnknown,
+  storedCounts,
+} from './health.ts';
 export { dense, type Numbering, snowflake } from './numbering.ts';
 export {
   type EventPage,
@@ -65,7 +73,6 @@ export {
   type ReadQuery,
   type SqlFragment,
 } from './read.ts';
-export type { LiveTable, RecordSource } from './record-source.ts';
 export {
   type LiveWalk,
   type ReconciledChunk,
@@ -73,7 +80,8 @@ export {
   reconcileLive,
   reconcileStored,
 } from './reconcile.ts';
-export { digestOf, publishRules, type RuleSet } from './rule-set.ts';
+export type { FollowedParent, LiveTable, RecordSource, SourceSet } from './record-source.ts';
+export { digestOf, lockRules, publishRules, type RuleSet, writeRules } from './rule-set.ts';
 export { asSequence, type EntityEventSequence, maxSequence } from './sequence-number.ts';
-export type { Sequencer, SequencerOptions, StepOutcome } from './sequencer.ts';
+export { noDueAt, type Sequencer, type SequencerOptions, type StepOutcome } from './sequencer.ts';
 export { defaultPace, type Pace, SequencerLoop } from './sequencer-loop.ts';

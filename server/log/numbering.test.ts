@@ -29,7 +29,7 @@ function firsts(numbering: Numbering, batches: number, size = 1n, from = 0n): bi
 
 function assertRising(numbers: readonly bigint[]): void {
   for (const [n, number] of numbers.entries()) {
-    const before = numbers[n - 1] ?? 0n;
+    const before = numbers[n - 1] ?? -1n;
     assert.ok(number > before, `${number} after ${before}`);
   }
 }

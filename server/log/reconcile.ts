@@ -119,7 +119,7 @@ with known as materialized (
   select id from pulsefeed.resource where name = $1
 ), chunk as materialized (
   select ${walk.keyColumn} as native, ${live.key} as key, ${walk.modified ?? 'null::timestamptz'} as modified,
-    ${live.parents} as parents, ${live.feeds} as feeds
+    ${live.parents} as parents, ${live.feeds} as feeds, ${live.pass} as pass
   from ${live.table} t
   where ${chunk.after === null ? `${walk.keyColumn} is not null and $2::text is null` : `${walk.keyColumn} > $2::text::${walk.keyType}`}
   order by ${walk.keyColumn}
@@ -127,7 +127,8 @@ with known as materialized (
 ), judged as materialized (
   select c.key, length(c.key) > ${maxKeyLength} as too_long,
     case when s.key is null then 'fresh'
-      when s.parents is distinct from c.parents or coalesce(s.own, s.vis) is distinct from c.feeds then 'moved'
+      when s.parents is distinct from c.parents or s.pass is distinct from c.pass
+        or coalesce(s.own, case when s.pass is null then s.vis end, '{}') is distinct from c.feeds then 'moved'
       when ${timed ? modified : 'false'} then 'modified'
     end as finding
   from chunk c
@@ -142,7 +143,7 @@ select (select count(*)::int from chunk) as seen,
   (select count(*)::int from judged where too_long) as "tooLong",
   ${sample},
   case when (select count(*) from chunk) >= $3::bigint
-    then (select native::text from chunk order by native desc limit 1) end as next`,
+    then (select chunk.native::text from chunk order by chunk.native desc limit 1) end as next`,
     values: [
       walk.resource,
       chunk.after,

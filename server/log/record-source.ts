@@ -10,6 +10,10 @@ export interface RecordSource {
   readonly rank: number;
   /** 1-based position in `parents` of the parent that is of the same resource, such as Office.MainOfficeKey. */
   readonly selfParentSlot?: number;
+  /** The parents whose visibility this resource follows in some definition. */
+  readonly follows: readonly FollowedParent[];
+  /** `integer[]` as SQL: who sees a record without a table when its change states no feeds. */
+  readonly unstated?: string;
   /** Absent for a resource without a table here: its changes state presence and feeds themselves. */
   readonly live?: LiveTable;
 }
@@ -24,11 +28,33 @@ export interface LiveTable {
   readonly match: (keyExpression: string) => string;
   /** `text[]`: the keys of the configured parents in their order, null where there is none. */
   readonly parents: string;
-  /** `integer[]`, ascending: the feeds whose own rule the row fulfils. */
+  /** `integer[]`, ascending: the feeds whose own rule the row fulfils, those that follow a parent left out. */
   readonly feeds: string;
+  /** `integer[]` or null: the definitions in which the row follows a parent and its own rule allows it. */
+  readonly pass: string;
+  /** `timestamptz` or null: the next moment at which one of its rules with now() changes its answer. */
+  readonly dueAt: string;
+}
+
+/** A parent that a record follows: it is seen in a feed only if the parent, as stored, is. */
+export interface FollowedParent {
+  /** ResourceName of the parent. */
+  readonly resource: string;
+  /** 1-based position in `parents`; one to three. */
+  readonly slot: number;
+  /** The definitions in which this parent is followed. */
+  readonly definitions: readonly number[];
+}
+
+/** The sources under one version of the rules. */
+export interface SourceSet {
+  readonly version: number;
+  readonly sources: readonly RecordSource[];
+  /** The same as `RecordSource.unstated`, for resources that are not configured. */
+  readonly unstated: string;
 }
 
 /** A resource that has changes in the outbox but is not configured: present until deleted, ranked after all others. */
 export function unconfigured(resource: string): RecordSource {
-  return { resource, rank: 32_000 };
+  return { resource, rank: 32_000, follows: [] };
 }

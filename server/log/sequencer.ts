@@ -3,27 +3,24 @@ import { PulsefeedError, sqlState } from '../base/errors.ts';
 import {
   type BatchTables,
   createStepTables,
-  evaluate,
   expandTruncate,
   type HeadRow,
   keepStep,
   largeTables,
   lockHead,
-  type NumberedRow,
-  numberPulses,
-  prepareSeedChunk,
+  queueDue,
   resourcesInBatch,
-  setDepths,
   setStage,
   stepTables,
   type TakenRow,
-  type TakenSeedRow,
   takePart,
   takeSeedEntries,
   takeTransactions,
 } from './batch-sql.ts';
+import { evaluate, expandFlips, type Follower } from './evaluate-sql.ts';
+import { type NumberedRow, numberPulses, setDepths } from './number-sql.ts';
 import { type Numbering, usedUp } from './numbering.ts';
-import { type RecordSource, unconfigured } from './record-source.ts';
+import { type RecordSource, type SourceSet, unconfigured } from './record-source.ts';
 import { asSequence, type EntityEventSequence } from './sequence-number.ts';
 
 /** What one step did. */
@@ -46,11 +43,13 @@ export type StepOutcome =
 /** What a sequencer works with. */
 export interface SequencerOptions {
   readonly db: Db;
-  readonly sources: readonly RecordSource[];
-  /** Digest of the rules this process was started with; numbering stops while the log's differs. */
-  readonly digest: string;
+  /**
+   * The sources under the rules that are current in the database; asked for whenever the version in the head is not
+   * the one in hand (RULESET). Undefined when this process was started with other resources than the log holds.
+   */
+  readonly loadSources: () => Promise<SourceSet | undefined>;
   readonly numbering: Numbering;
-  /** Changes in one step; larger transactions are worked off over several steps of about this size. */
+  /** Changes in one step; what is larger is worked off over several steps of about this size. */
   readonly batchSize: number;
 }
 
@@ -59,11 +58,6 @@ export interface SequencerOptions {
  * after 5 s, a statement is cancelled after 30 s. A step takes milliseconds.
  */
 const stepLimits = { statementTimeoutMs: 30_000, idleTimeoutMs: 5_000 };
-
-/** Up to here, probing the live rows one by one costs less than finding out whether it does. */
-const smallSeedChunk = 1_000;
-
-const numericValueOutOfRange = '22003';
 
 /**
  * Gives pulses their numbers. One step is one short READ COMMITTED transaction that holds the head's row lock, so
@@ -74,49 +68,38 @@ const numericValueOutOfRange = '22003';
  */
 export class Sequencer {
   readonly #options: SequencerOptions;
-  readonly #sources: Map<string, RecordSource>;
   #session: Session | undefined;
+  #rules: SourceSet | undefined;
   /**
    * No change below this transaction id can still appear: all of them had ended when everything visible was taken.
    * Reading from here on skips the dead entries that a long-running transaction keeps in the index.
    */
   #horizon = '0';
-  /** The last seed entry taken; all entries up to it are gone. */
-  #seedPosition = 0n;
 
   constructor(options: SequencerOptions) {
     this.#options = options;
-    this.#sources = new Map(options.sources.map(source => [source.resource, source]));
   }
 
   /** Runs one step. @throws what the database reports; the session is then closed. */
   async step(): Promise<StepOutcome> {
-    return this.#run(async tx => {
-      const head = await this.#lock(tx);
-      if (typeof head === 'string') return { kind: head };
-      return head.batch_stage === null ? this.#ordinaryStep(tx, head) : this.#largeStep(tx, head);
-    });
+    return this.#run((tx, head) =>
+      head.batch_stage === null ? this.#ordinaryStep(tx, head) : this.#largeStep(tx, head),
+    );
   }
 
   /**
-   * Numbers the next records that a seeding run lined up, by their position alone; `changes` counts the entries
-   * taken, `pulses` those that got a number. `idle` when none is left; `standby` while a large batch is open, which
-   * `step` works on.
+   * Numbers the next records that a seeding run lined up, by their position alone. `idle` when none is left;
+   * a large batch that is still open is worked on first.
    */
   async seedStep(limit: number): Promise<StepOutcome> {
-    return this.#run(async tx => {
-      const head = await this.#lock(tx);
-      if (typeof head === 'string') return { kind: head };
-      if (head.batch_stage !== null) return { kind: 'standby' };
-      let [row] = await tx.query<TakenSeedRow>(takeSeedEntries(limit, this.#seedPosition));
-      if (row?.last === null && this.#seedPosition > 0n) {
-        [row] = await tx.query<TakenSeedRow>(takeSeedEntries(limit, 0n));
-      }
-      if (row === undefined || row.last === null) return { kind: 'idle' };
-      this.#seedPosition = row.last;
-      if (row.taken > smallSeedChunk) await tx.script(prepareSeedChunk);
-      await this.#evaluateAll(tx, stepTables, true);
-      return this.#number(tx, stepTables, head, { changes: row.taken, more: true });
+    return this.#run(async (tx, head) => {
+      if (head.batch_stage !== null) return this.#largeStep(tx, head);
+      const [row] = await tx.query<{ taken: number }>(takeSeedEntries(limit));
+      if (row === undefined || row.taken === 0) return { kind: 'idle' };
+      const whole = await this.#evaluateStep(tx, false);
+      return whole
+        ? this.#number(tx, stepTables, head, { changes: row.taken, more: true })
+        : working(row.taken);
     });
   }
 
@@ -126,18 +109,32 @@ export class Sequencer {
     await session?.close();
   }
 
-  async #run(work: (tx: Queryable) => Promise<StepOutcome>): Promise<StepOutcome> {
+  async #run(work: (tx: Queryable, head: HeadRow) => Promise<StepOutcome>): Promise<StepOutcome> {
     try {
       this.#session ??= await this.#openSession();
-      return await this.#session.transaction(work, stepLimits);
+      for (;;) {
+        const outcome = await this.#session.transaction(tx => this.#underLock(tx, work), stepLimits);
+        if (outcome !== 'rules-stale') return outcome;
+        this.#rules = await this.#options.loadSources();
+        if (this.#rules === undefined) return { kind: 'rules-differ' };
+      }
     } catch (error) {
       this.#horizon = '0';
-      this.#seedPosition = 0n;
       await this.close().catch((closeError: unknown) => {
         throw new AggregateError([error, closeError], 'A step failed, and closing its session too.');
       });
       throw error;
     }
+  }
+
+  /** The version is compared under the lock: rules cannot change between here and the commit. */
+  async #underLock(
+    tx: Queryable,
+    work: (tx: Queryable, head: HeadRow) => Promise<StepOutcome>,
+  ): Promise<StepOutcome | 'rules-stale'> {
+    const [head] = await tx.query<HeadRow>(lockHead);
+    if (head === undefined) return { kind: 'standby' };
+    return head.rule_version === this.#rules?.version ? work(tx, head) : 'rules-stale';
   }
 
   async #openSession(): Promise<Session> {
@@ -146,13 +143,10 @@ export class Sequencer {
     return session;
   }
 
-  async #lock(tx: Queryable): Promise<HeadRow | 'standby' | 'rules-differ'> {
-    const [head] = await tx.query<HeadRow>(lockHead);
-    if (head === undefined) return 'standby';
-    return head.digest === this.#options.digest ? head : 'rules-differ';
-  }
-
   async #ordinaryStep(tx: Queryable, head: HeadRow): Promise<StepOutcome> {
+    if (this.#sources.some(source => source.live !== undefined && source.live.dueAt !== noDueAt)) {
+      await tx.query(queueDue(this.#options.batchSize));
+    }
     const [took] = await tx.query<TakenRow>(takeTransactions(this.#options.batchSize, this.#horizon));
     if (took === undefined) throw new PulsefeedError('EE-900', 'Taking changes returned no row.');
     if (took.over === null) this.#horizon = took.horizon;
@@ -167,8 +161,10 @@ export class Sequencer {
       await tx.query(setStage('expanding', null));
       return working(took.taken);
     }
-    await this.#evaluateAll(tx, stepTables);
-    return this.#number(tx, stepTables, head, { changes: took.taken, more: took.over !== null });
+    const whole = await this.#evaluateStep(tx, true);
+    return whole
+      ? this.#number(tx, stepTables, head, { changes: took.taken, more: took.over !== null })
+      : working(took.taken);
   }
 
   /** One bounded part of a large batch; the stage is kept in the head's row, so any process goes on from it. */
@@ -185,16 +181,8 @@ export class Sequencer {
         if ((row?.found ?? 0) === 0) await tx.query(setStage('evaluating', null));
         return working(0);
       }
-      case 'evaluating': {
-        const next = (await this.#waitingSources(tx, largeTables))[0];
-        if (next !== undefined) {
-          await tx.query(evaluate(next.source, next.id, largeTables, batchSize));
-          return working(0);
-        }
-        await this.#setDepths(tx, largeTables);
-        await tx.query(setStage('numbering', null));
-        return working(0);
-      }
+      case 'evaluating':
+        return this.#evaluatePart(tx);
       case 'numbering': {
         const outcome = await this.#number(tx, largeTables, head, { changes: 0, more: true });
         if (outcome.kind === 'numbered' && outcome.pulses < batchSize) await tx.query(setStage(null, null));
@@ -209,27 +197,92 @@ export class Sequencer {
     }
   }
 
-  async #evaluateAll(tx: Queryable, tables: BatchTables, seeding = false): Promise<void> {
-    for (const { source, id } of await this.#waitingSources(tx, tables)) {
-      await tx.query(evaluate(source, id, tables, this.#options.batchSize, seeding));
-      if (!seeding && source.selfParentSlot !== undefined) await tx.query(setDepths(id, tables));
+  /**
+   * Looks at all keys of a step, parents first, so that each record is looked at once and after its parents. False
+   * when the children of flipped parents are more than a step may take: the rest has then become the large batch.
+   */
+  async #evaluateStep(tx: Queryable, sorted: boolean): Promise<boolean> {
+    let waiting = await this.#waitingSources(tx, stepTables);
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      const flips = await this.#evaluate(tx, next, stepTables, sorted);
+      if (sorted && next.source.selfParentSlot !== undefined) await tx.query(setDepths(next.id, stepTables));
+      if (flips === 0) continue;
+      for (const follower of this.#followersOf(next.source)) {
+        if ((await this.#expandFlips(tx, follower, stepTables)) < this.#options.batchSize) continue;
+        await tx.script(keepStep);
+        await tx.query(setStage('evaluating', null));
+        return false;
+      }
+      waiting = await this.#waitingSources(tx, stepTables);
     }
+    return true;
   }
 
-  async #setDepths(tx: Queryable, tables: BatchTables): Promise<void> {
-    const known = await tx.query<{ id: number; name: string }>({
-      text: 'select id, name from pulsefeed.resource',
-    });
-    for (const { id, name } of known) {
-      if (this.#sources.get(name)?.selfParentSlot !== undefined) await tx.query(setDepths(id, tables));
+  /** The same for a large batch, one part a step: children of flips before keys, and keys parents first. */
+  async #evaluatePart(tx: Queryable): Promise<StepOutcome> {
+    for (const follower of this.#sources.flatMap(source => this.#followersOf(source))) {
+      if ((await this.#expandFlips(tx, follower, largeTables)) > 0) return working(0);
     }
+    const [next] = await this.#waitingSources(tx, largeTables);
+    if (next !== undefined) {
+      await this.#evaluate(tx, next, largeTables, true);
+      return working(0);
+    }
+    for (const { id, source } of await this.#knownSources(tx)) {
+      if (source.selfParentSlot !== undefined) await tx.query(setDepths(id, largeTables));
+    }
+    await tx.query(setStage('numbering', null));
+    return working(0);
+  }
+
+  async #evaluate(tx: Queryable, next: Waiting, tables: BatchTables, sorted: boolean): Promise<number> {
+    const [row] = await tx.query<{ flips: number }>(
+      evaluate(next.source, next.id, {
+        tables,
+        limit: this.#options.batchSize,
+        sorted,
+        followers: this.#followersOf(next.source),
+        unstated: next.source.unstated ?? this.#rules?.unstated ?? `'{}'::integer[]`,
+      }),
+    );
+    return row?.flips ?? 0;
+  }
+
+  async #expandFlips(tx: Queryable, follower: Follower, tables: BatchTables): Promise<number> {
+    const [row] = await tx.query<{ met: number }>(expandFlips(follower, tables, this.#options.batchSize));
+    return row?.met ?? 0;
+  }
+
+  get #sources(): readonly RecordSource[] {
+    return this.#rules?.sources ?? [];
+  }
+
+  #followersOf(parent: RecordSource): Follower[] {
+    return this.#sources.flatMap(child =>
+      child.follows
+        .filter(({ resource }) => resource === parent.resource)
+        .map(({ slot }) => ({ child: child.resource, slot })),
+    );
   }
 
   /** Resources with keys to look at, parents first. */
-  async #waitingSources(tx: Queryable, tables: BatchTables): Promise<{ source: RecordSource; id: number }[]> {
+  async #waitingSources(tx: Queryable, tables: BatchTables): Promise<Waiting[]> {
     const rows = await tx.query<{ id: number; name: string }>(resourcesInBatch(tables));
+    return this.#withSources(rows);
+  }
+
+  async #knownSources(tx: Queryable): Promise<Waiting[]> {
+    return this.#withSources(
+      await tx.query<{ id: number; name: string }>({ text: 'select id, name from pulsefeed.resource' }),
+    );
+  }
+
+  #withSources(rows: readonly { id: number; name: string }[]): Waiting[] {
     return rows
-      .map(({ id, name }) => ({ id, source: this.#sources.get(name) ?? unconfigured(name) }))
+      .map(({ id, name }) => ({
+        id,
+        source: this.#sources.find(({ resource }) => resource === name) ?? unconfigured(name),
+      }))
       .sort((a, b) => a.source.rank - b.source.rank || a.id - b.id);
   }
 
@@ -242,8 +295,8 @@ export class Sequencer {
     const first = this.#options.numbering(head.last_seq);
     const [row] = await tx
       .query<NumberedRow>(numberPulses(tables, first, this.#options.batchSize))
-      .catch((error: unknown): never => {
-        throw sqlState(error) === numericValueOutOfRange ? usedUp(error) : error;
+      .catch((error: unknown) => {
+        throw sqlState(error) === outOfRange ? usedUp(error) : error;
       });
     return {
       kind: 'numbered',
@@ -254,6 +307,18 @@ export class Sequencer {
     };
   }
 }
+
+/** SQLSTATE of a number beyond its type. */
+const outOfRange = '22003';
+
+/** A resource with keys to look at. */
+interface Waiting {
+  readonly id: number;
+  readonly source: RecordSource;
+}
+
+/** What `LiveTable.dueAt` is for a resource without a rule that reads the clock. */
+export const noDueAt = 'null::timestamptz';
 
 function working(changes: number): StepOutcome {
   return { kind: 'numbered', pulses: 0, changes, head: undefined, more: true };

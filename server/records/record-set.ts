@@ -1,8 +1,16 @@
 import { keyText, matchKey, type ResourceTable } from '../base/catalog/index.ts';
 import { type Db, quoteIdentifier } from '../base/db/index.ts';
 import type { CollectionPlan, EntityPage, EntityRow, EntitySet, ShapePlan } from '../edm/entity-set.ts';
-import { type EntityType, filterToSql, orderSql, seekItems, seekSql, type TypedValue } from '../edm/index.ts';
-import { entityTypeOf } from './entity-type.ts';
+import {
+  type EntityType,
+  entityTypeOf,
+  filterToSql,
+  orderSql,
+  seekItems,
+  seekSql,
+  type TypedValue,
+} from '../edm/index.ts';
+
 import { wireSql } from './wire-sql.ts';
 
 /** The alias of the provider's table in every statement. */

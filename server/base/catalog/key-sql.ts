@@ -1,7 +1,9 @@
 import { quoteIdentifier } from '../db/quote.ts';
 import type { ResourceTable } from './index.ts';
 
-const integer = String.raw`'^(0|-?[1-9][0-9]{0,17})$'`;
+const integer = String.raw`'^(0|-?[1-9][0-9]{0,18})$'`;
+/** 19 digits may be too many; nested `case` because `and` does not fix the order of its sides. */
+const int8Range = '-9223372036854775808 and 9223372036854775807';
 const decimal = String.raw`'^-?[0-9]{1,38}(\.[0-9]{1,38})?$'`;
 const uuid = String.raw`'^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$'`;
 
@@ -27,7 +29,7 @@ export function matchKey(table: ResourceTable, alias: string, key: string): stri
     case 'int2':
     case 'int4':
     case 'int8':
-      return `${column} = case when ${key} ~ ${integer} then (${key})::int8 end`;
+      return `${column} = case when ${key} ~ ${integer} then case when (${key})::numeric between ${int8Range} then (${key})::int8 end end`;
     case 'numeric':
       return `${column} = case when ${key} ~ ${decimal} then (${key})::numeric end and ${exactly}`;
     case 'uuid':

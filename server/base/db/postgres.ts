@@ -14,6 +14,9 @@ const types = {
 
 const connectTimeoutMs = 10_000;
 
+/** knex prints to the console what its callers are told by an error as well, and each session that is closed. */
+const quiet = { warn: () => undefined, error: () => undefined };
+
 /** What is asked of a raw pg connection that knex's pool hands out. */
 type RawConnection = pg.Client & { __knex__disposed?: unknown };
 
@@ -31,6 +34,7 @@ export function openPostgres(url: string, poolSize: number, applicationName: str
     connection: settings as never,
     pool: { min: 0, max: poolSize },
     acquireConnectionTimeout: connectTimeoutMs,
+    log: quiet,
   });
 
   const acquire = (): Promise<RawConnection> => knex.client.acquireConnection();

@@ -1,6 +1,6 @@
 import type { Column } from '../base/catalog/index.ts';
 import { quoteIdentifier } from '../base/db/index.ts';
-import { type ColumnSql, type PrimitiveName, type PropertyType, primitive } from '../edm/index.ts';
+import { type ColumnSql, type PrimitiveName, type PropertyType, primitive } from './model.ts';
 
 /** A column as a property: its type, and how its value is read so that the SQL form fits that type. */
 export interface ColumnMapping {

@@ -1,6 +1,6 @@
 import type { ResourceTable } from '../base/catalog/index.ts';
-import { defineEntityType, type EntityType } from '../edm/index.ts';
 import { mapColumn } from './column-type.ts';
+import { defineEntityType, type EntityType } from './model.ts';
 
 /** Namespace of the record types: that of RESO's own metadata. */
 const namespace = 'org.reso.metadata';
