@@ -64,11 +64,16 @@ export function canonicalInstant(text: string): string | undefined {
   if (!match) return undefined;
   const [, year, month, day, hour, minute, second = '00', fraction = '', zone = 'Z'] = match;
   const sign = zone.startsWith('-') ? -1 : 1;
-  const offset = /z/i.test(zone) ? 0 : sign * (Number(zone.slice(1, 3)) * 60 + Number(zone.slice(-2)));
+  const [offsetHours, offsetMinutes] = /z/i.test(zone)
+    ? [0, 0]
+    : [Number(zone.slice(1, 3)), Number(zone.slice(-2))];
   const date = new Date(0);
   date.setUTCFullYear(Number(year), Number(month) - 1, Number(day));
-  date.setUTCHours(Number(hour), Number(minute) - offset, Number(second));
-  if (Number.isNaN(date.getTime())) return undefined;
+  // JavaScript would take February 30 for March 1; only what is a date may count as one.
+  if (date.getUTCMonth() !== Number(month) - 1 || date.getUTCDate() !== Number(day)) return undefined;
+  if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) return undefined;
+  if (offsetHours > 14 || offsetMinutes > 59) return undefined;
+  date.setUTCHours(Number(hour), Number(minute) - sign * (offsetHours * 60 + offsetMinutes), Number(second));
   const rest = fraction.replace(/0+$/, '');
   return `${date.toISOString().slice(0, -5)}${rest ? `.${rest}` : ''}Z`;
 }

@@ -6,6 +6,7 @@ import { replicate } from './replicate.ts';
 import { messageOf, ReplicationError } from './replication-error.ts';
 import type { Store } from './store.ts';
 import { storeFor } from './stores/open-store.ts';
+import type { Timing } from './timing.ts';
 import { type VerifyResult, verify } from './verify.ts';
 
 /** Where the verb writes and what ends it; replaced in tests. */
@@ -18,6 +19,7 @@ export interface ReplicateIo {
   exit(code: number): void;
   /** Aborts when the user wants to stop; the copy can be resumed. */
   readonly signal: AbortSignal;
+  readonly timing?: Timing;
 }
 
 interface Flags {
@@ -126,6 +128,7 @@ function common(flags: Flags, auth: Auth, store: Store, io: ReplicateIo) {
   let retries = 0;
   return {
     ...{ url, auth, store, resources, concurrency, batchSize, signal: io.signal },
+    ...(io.timing && { timing: io.timing }),
     onNotice: ({ code, message }: { code: string; message: string }) => {
       // Passing failures come in storms; the first few tell the story.
       if ((code === 'retry' || code === 'throttled') && ++retries > 5) return;

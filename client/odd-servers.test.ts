@@ -29,7 +29,7 @@ async function run(
 ): Promise<void> {
   const random = seededRandom(seed);
   const source = new OddSource(random, seed % 2 ? PAST_2_53 : 0n);
-  source.fill(40);
+  source.fill(25);
   for (let n = 0; n < 200; n++) source.edit();
   const server = await startOddServer(source, random, switches);
   let left = edits;
@@ -55,12 +55,11 @@ async function run(
   }
 }
 
-/** Runs to the head until nothing happened during the run, then compares. */
+/** Runs to the head until the copy is equal. What was lost once stays lost, however often it is run; a page that comes again may end a run early. */
 async function endsEqual({ source, options }: Run): Promise<void> {
   for (let tries = 0; tries < 20; tries++) {
-    const { head } = source;
     await replicate(options);
-    if (source.head === head) break;
+    if ((await differences(source, options.store)).length === 0) return;
   }
   assert.deepEqual(await differences(source, options.store), []);
 }
@@ -71,6 +70,7 @@ const TOLERATED: Record<string, { switches: Partial<OddSwitches>; notice?: strin
   'answers late and out of turn': { switches: { lateMs: 15 } },
   'tells pulses twice': { switches: { duplicatePulse: 0.5 }, notice: 'unordered-page' },
   'repeats pages': { switches: { repeatPage: 0.2 }, notice: 'repeated-pulse' },
+  'repeats pages with a head of before': { switches: { repeatPage: 0.2, annotations: true } },
   'repeats pages without a nextLink': { switches: { repeatPage: 0.2, nextLink: 'none' } },
   'answers 429 with seconds': { switches: { throttle: 0.3 }, notice: 'throttled' },
   'answers 429 with a date': { switches: { throttle: 0.3, retryAfter: 'date' }, notice: 'throttled' },
@@ -104,7 +104,11 @@ const TOLERATED: Record<string, { switches: Partial<OddSwitches>; notice?: strin
   'leaves records out of batches': { switches: { omit: 0.2 }, notice: 'batch-omits' },
   'gives three records at most': { switches: { maxRows: 3 }, notice: 'batch-omits' },
   'has a proxy that refuses slashes': {
-    switches: { slashProxy: true, inStatus: 400, orStatus: 400 },
+    switches: { slashes: 'proxy-404', inStatus: 400, orStatus: 400 },
+    notice: 'key-path-unreliable',
+  },
+  'loses slashes in its own router': {
+    switches: { slashes: 'service-404', inStatus: 400, orStatus: 400 },
     notice: 'key-path-unreliable',
   },
   'ignores maxpagesize': { switches: { pageSize: 7, sizeApplied: false }, notice: 'small-pages' },
@@ -117,7 +121,7 @@ const TOLERATED: Record<string, { switches: Partial<OddSwitches>; notice?: strin
         inStatus: 400,
         maxOr: 7,
         omit: 0.1,
-        slashProxy: true,
+        slashes: 'proxy-404',
         emptyPage: 0.1,
         compress: true,
       },

@@ -1,10 +1,11 @@
 /**
  * The last numbers that were met, to tell a pulse that comes again from one that comes late.
- * Invariant: holds at most `capacity` numbers, the most recently added ones; `#floor` is the highest that was forgotten.
+ * Invariant: `#numbers` is ascending and holds at least the last `capacity` numbers added, at most twice as many; `#floor` is the
+ * highest number of which nothing can be said any more.
  */
 export class RecentNumbers {
   readonly #capacity: number;
-  readonly #numbers = new Set<bigint>();
+  #numbers: bigint[] = [];
   #floor: bigint;
 
   /** `from` is the position of the walk: nothing can be said of numbers up to it. */
@@ -13,23 +14,31 @@ export class RecentNumbers {
     this.#floor = from;
   }
 
+  /** Adds a number, larger than all before. */
   add(number: bigint): void {
-    this.#numbers.add(number);
-    if (this.#numbers.size <= this.#capacity) return;
-    const [oldest] = this.#numbers;
-    if (oldest === undefined) return;
-    this.#numbers.delete(oldest);
-    this.#floor = oldest;
+    this.#numbers.push(number);
+    // Dropping half at once keeps this cheap; a Set that loses its oldest member each time scans its own gaps.
+    if (this.#numbers.length < this.#capacity * 2) return;
+    this.#floor = this.#numbers[this.#numbers.length - this.#capacity - 1] ?? this.#floor;
+    this.#numbers = this.#numbers.slice(-this.#capacity);
   }
 
   /** True when the number is in the remembered range but was not met in it. False when it is too old to say. */
   wasSkipped(number: bigint): boolean {
-    return number > this.#floor && !this.#numbers.has(number);
+    if (number <= this.#floor) return false;
+    let low = 0;
+    let high = this.#numbers.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#numbers[middle] ?? number) < number) low = middle + 1;
+      else high = middle;
+    }
+    return this.#numbers[low] !== number;
   }
 
   /** Forgets everything: the walk starts again from the beginning. */
   restart(): void {
-    this.#numbers.clear();
+    this.#numbers = [];
     this.#floor = -1n;
   }
 }

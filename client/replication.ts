@@ -18,6 +18,7 @@ interface Work {
   readonly deletes: RecordRef[];
 }
 
+const DEFAULT_WINDOW = 800;
 const MAX_WAITING = 10_000;
 
 /**
@@ -64,7 +65,7 @@ export class Replication {
     await this.#open();
     const { last, epoch } = this.#cursor;
     this.#knowledge.epoch = epoch;
-    const { waitSeconds = 30, pollMs = 5000, pageSize = 1000, readAhead = 20_000, follow = false } = this.#o;
+    const { waitSeconds = 30, pollMs = 5000, pageSize = 1000, readAhead = 5000, follow = false } = this.#o;
     const { base, http } = this.#session;
     const notify = this.#o.onNotice ?? (() => {});
     const walk = new Walk({
@@ -118,7 +119,7 @@ export class Replication {
     let writing: Promise<void> = Promise.resolve();
     try {
       for (;;) {
-        const taken = await queue.take(this.#o.windowSize ?? 1600);
+        const taken = await queue.take(this.#o.windowSize ?? DEFAULT_WINDOW);
         if (taken.kind === 'end') break;
         if (taken.kind === 'reset') {
           await writing;
@@ -156,16 +157,18 @@ export class Replication {
       this.#retryWaitingAt = this.#windows + 8;
       waiting.forEach(want);
     }
-    return this.#fetch(wanted);
+    return this.#fetch(wanted, window.last);
   }
 
-  async #fetch(wanted: ReadonlyMap<string, ReadonlySet<string>>): Promise<Work> {
+  async #fetch(wanted: ReadonlyMap<string, ReadonlySet<string>>, last: bigint | undefined): Promise<Work> {
     // What was received before the first of these requests is shown by their answers.
     const { received } = this.#knowledge;
     const resources = [...wanted.keys()].sort((a, b) => this.#rank(a) - this.#rank(b));
     const answers = await Promise.all(
       resources.map(name => this.#fetchOne(name, wanted.get(name) ?? new Set())),
     );
+    // Nothing after the position is covered at the head, so nothing need be remembered there.
+    const ahead = received !== undefined && received > (last ?? -1n);
     const work: Work = { upserts: [], deletes: [] };
     resources.forEach((resource, at) => {
       const deletes: RecordRef[] = [];
@@ -173,7 +176,7 @@ export class Replication {
         const record = answers[at]?.get(key);
         if (record) work.upserts.push({ resource, key, record });
         else deletes.push({ resource, key });
-        if (received !== undefined) this.#fresh.add({ resource, key }, received);
+        if (ahead) this.#fresh.add({ resource, key }, received);
       }
       // Children go before their parents.
       work.deletes.unshift(...deletes);
@@ -243,7 +246,7 @@ export class Replication {
   async #sweep(): Promise<void> {
     for (;;) {
       this.#signal.throwIfAborted();
-      const stale = await this.#o.store.stale(this.#cursor.generation, this.#o.windowSize ?? 1600);
+      const stale = await this.#o.store.stale(this.#cursor.generation, this.#o.windowSize ?? DEFAULT_WINDOW);
       if (stale === undefined) {
         this.#notice(
           'cannot-sweep',
@@ -266,7 +269,7 @@ export class Replication {
   async #refetch(refs: readonly RecordRef[]): Promise<{ upserts: number }> {
     const wanted = new Map<string, Set<string>>();
     for (const { resource, key } of refs) (wanted.get(resource) ?? setDefault(wanted, resource)).add(key);
-    const work = await this.#fetch(wanted);
+    const work = await this.#fetch(wanted, this.#cursor.last);
     await this.#apply(work, this.#cursor, 0);
     return { upserts: work.upserts.length };
   }

@@ -45,6 +45,8 @@ export interface WalkOptions {
 }
 
 const MAX_RESETS = 3;
+/** A page that came sooner was not held, or brought something: then a pause lets more come together. */
+const MIN_HELD_MS = 200;
 const MAX_STALLS = 5;
 const MAX_EMPTY_LINKS = 10_000;
 
@@ -80,6 +82,8 @@ export class Walk {
   #emptyLinks = 0;
   #resets = 0;
   #waits = false;
+  /** Pages in a row whose head is behind the position. */
+  #behind = 0;
   /** The size of the last page if it had no nextLink and was not at the head. */
   #linkless: number | undefined;
   #said = new Set<string>();
@@ -96,6 +100,7 @@ export class Walk {
     for (;;) {
       this.#o.signal.throwIfAborted();
       const url = this.#link ?? this.#plainUrl();
+      const askedAtMs = this.#o.timing.now();
       const answer = await this.#ask(url, idle);
       const step =
         answer.kind === 'page' ? await this.#take(url, answer.page) : this.#refused(url, answer.status);
@@ -105,10 +110,14 @@ export class Walk {
       if (!idle) continue;
       this.#resets = 0;
       if (!this.#o.follow) return;
-      // A server that holds the request is asked again at once; the others are left in peace for a while.
-      if (!this.#waits)
-        await this.#o.timing.sleep(this.#o.pollMs * (0.5 + this.#o.timing.random()), this.#o.signal);
+      // A server that holds the request is asked again at once; one that does not, or only says so, is left in peace for a while.
+      const tookMs = this.#o.timing.now() - askedAtMs;
+      if (!this.#waits || tookMs < MIN_HELD_MS) await this.#pause();
     }
+  }
+
+  #pause(): Promise<void> {
+    return this.#o.timing.sleep(this.#o.pollMs * (0.5 + this.#o.timing.random()), this.#o.signal);
   }
 
   #plainUrl(): string {
@@ -193,10 +202,15 @@ export class Walk {
       knowledge.epoch = page.epoch;
     }
     if (page.head !== undefined && this.#last !== undefined && page.head < this.#last) {
+      // Once may be a page out of some cache; it is worth another question before the walk begins again.
+      this.#link = undefined;
+      if (++this.#behind < 2) return undefined;
+      this.#behind = 0;
       return this.#reset(
         `The head of the source (${page.head}) is behind the position (${this.#last}): it is another log.`,
       );
     }
+    this.#behind = 0;
     const late = page.pulses.find(pulse => this.#isLate(pulse));
     if (late || !page.ascending) {
       const settled = await this.#unordered(page, late);
@@ -274,7 +288,8 @@ export class Walk {
     const { knowledge } = this.#o;
     knowledge.head = page.head ?? knowledge.head;
     const last = this.#last ?? -1n;
-    const reachedHead = page.head !== undefined && last >= page.head;
+    // A page that comes again tells the head of an earlier moment.
+    const reachedHead = page.head !== undefined && last >= page.head && fresh.length === pulses.length;
     const atHead = page.nextLink === undefined && (pulses.length === 0 || reachedHead);
     this.#linkless = page.nextLink === undefined && !atHead ? pulses.length : undefined;
     if (atHead && page.scannedTo !== undefined && page.scannedTo > last) this.#last = page.scannedTo;

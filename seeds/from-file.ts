@@ -113,7 +113,9 @@ async function fill(
     bytes = { done, total };
   });
   for await (const batch of rows) {
-    work.signal?.throwIfAborted();
+    if (work.signal?.aborted === true) {
+      throw new PulsefeedError('EE-706', 'Stopped while the file was being read. Nothing was written.');
+    }
     await stage.add(batch);
     work.onProgress({ phase: 'reading', ...bytes });
   }

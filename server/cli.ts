@@ -1,9 +1,16 @@
 import { Command, CommanderError } from 'commander';
+import { registerReplicate } from '../client/cli.ts';
+import { registerSeed } from '../seeds/cli.ts';
+import { seed } from '../seeds/index.ts';
+import { registerConformance } from '../spec-tests/cli.ts';
 import { PulsefeedError } from './base/errors.ts';
 import { createReporter } from './base/report.ts';
+import { ensureCapture } from './capture/index.ts';
 import { processContext, type VerbContext } from './context.ts';
+import { registerDemo } from './demo/cli.ts';
+import { registerCapture, registerConsumer, registerFeeds, registerOperate } from './operate/index.ts';
 import { packageVersion, serve } from './serve.ts';
-import { addSettingFlags } from './setting-flags.ts';
+import { addSettingFlags, databaseSettings } from './setting-flags.ts';
 import { untilSignal } from './signals.ts';
 
 /** Runs one verb. Returns the exit code: 0 done, 1 failed, 2 wrong usage. */
@@ -27,10 +34,45 @@ export function buildProgram(context: VerbContext): Command {
     .version(packageVersion())
     .exitOverride()
     .configureOutput({ writeOut: context.out });
+  registerDemo(program, {
+    ...context,
+    installCapture: runtime => ensureCapture(runtime.db, runtime.tables),
+    seed: (runtime, onProgress, signal) => seed(runtime, { signal }, onProgress),
+    serve: (runtime, options) => serve(runtime, createReporter('warn'), options),
+    signals: untilSignal,
+  });
+  registerOperate(program, context);
+  registerCapture(program, context);
+  addSettingFlags(
+    registerSeed(program, {
+      ...context,
+      installCapture: runtime => ensureCapture(runtime.db, runtime.tables),
+    }),
+    databaseSettings,
+  );
   registerServe(program, context);
-  // Errors of usage in a verb must come back here too, not end the process.
-  for (const verb of program.commands) verb.exitOverride();
+  registerFeeds(program, context);
+  registerConsumer(program, context);
+  registerReplicate(program);
+  registerConformance(program, {
+    stdout: screen(process.stdout),
+    stderr: screen(process.stderr),
+    exit: code => {
+      process.exitCode = code;
+    },
+  });
+  overrideExits(program);
   return program;
+}
+
+function screen(stream: NodeJS.WriteStream) {
+  return { isTty: stream.isTTY === true, write: (text: string) => void stream.write(text) };
+}
+
+/** Errors of usage in a verb come back to `runCli` instead of ending the process. */
+function overrideExits(command: Command): void {
+  command.exitOverride();
+  for (const verb of command.commands) overrideExits(verb);
 }
 
 function registerServe(program: Command, context: VerbContext): void {

@@ -11,7 +11,7 @@ import {
   type Sequencer,
   snowflake,
 } from './log/index.ts';
-import { RuleBook, recordSources } from './visibility/index.ts';
+import { applyFeeds, RuleBook, recordSources, VisibilityPolicy } from './visibility/index.ts';
 
 /** The parts that every program wires together: the database, the log in it, and what is known of the tables. */
 export interface Runtime {
@@ -20,6 +20,8 @@ export interface Runtime {
   readonly log: EventLog;
   readonly tables: readonly ResourceTable[];
   readonly rules: RuleBook;
+  /** Who may see what; every reader goes through it. */
+  readonly policy: VisibilityPolicy;
   /** The sources under the rules that were current when the runtime was opened. */
   readonly sources: readonly RecordSource[];
   /** A sequencer that follows the rules as the database has them. */
@@ -56,6 +58,7 @@ export async function openRuntime(config: Config, db: Db): Promise<Runtime> {
     log,
     tables,
     rules,
+    policy: new VisibilityPolicy(rules),
     sources,
     sequencer: () =>
       log.sequence({
@@ -67,14 +70,35 @@ export async function openRuntime(config: Config, db: Db): Promise<Runtime> {
   };
 }
 
-/** Brings the schema up to date and makes this configuration's resources the ones that numbers are given under. */
+/**
+ * Brings the schema up to date and makes this configuration's resources the ones that numbers are given under. Feeds
+ * are applied too while the log is empty, so that no record is ever numbered for everyone by mistake; later they are
+ * changed by `pulsefeed feeds apply` alone.
+ */
 export async function migrateAndPublish(
   config: Config,
   db: Db,
 ): Promise<{ migrations: string[]; published: boolean }> {
   const migrations = await migrate(db);
   // The tables are checked first: rules that name a missing one would stop every sequencer.
-  await readResourceTables(db, config.resources);
+  const tables = await readResourceTables(db, config.resources);
   const published = await publishRules(db, { resources: config.resources });
+  const { feeds } = config.file;
+  if (feeds !== undefined && (await openLog(db).head()).head === 0n) {
+    await applyFeeds(db, feeds, config.resources, tables);
+  }
   return { migrations, published };
+}
+
+/**
+ * @throws EE-203 when the configuration has feeds and the log has none: until they are applied every record would be
+ * everyone's.
+ */
+export async function refuseUnappliedFeeds({ config, rules }: Runtime): Promise<void> {
+  const wanted = config.file.feeds;
+  if (wanted === undefined || (await rules.current()).feedsConfigured) return;
+  throw new PulsefeedError(
+    'EE-203',
+    'The configuration has feeds, but the log still belongs to everyone. Run `pulsefeed feeds apply` first.',
+  );
 }

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { adminRouter, createAuthenticate, oauthRouter, rateLimit } from './access/index.ts';
 import type { Settings } from './base/config/index.ts';
 import { pendingMigrations } from './base/db/index.ts';
 import { fromDatabase, PulsefeedError } from './base/errors.ts';
@@ -11,7 +12,8 @@ import { ingestRouter } from './ingest/index.ts';
 import { defaultPace, SequencerLoop } from './log/index.ts';
 import { odataRouter } from './odata/index.ts';
 import { recordSets } from './records/index.ts';
-import type { Runtime } from './runtime.ts';
+import { type Runtime, refuseUnappliedFeeds } from './runtime.ts';
+import { showToAnonymous, WalkLoop } from './visibility/index.ts';
 
 /** A running server. */
 export interface Served {
@@ -33,11 +35,17 @@ export async function serve(
 ): Promise<Served> {
   const { settings } = runtime.config;
   const { observe } = reporter;
+  await refuseUnappliedFeeds(runtime);
+  await showToAnonymous(runtime.db, runtime.config.file.anonymous ?? []);
+  const authenticate = createAuthenticate(runtime.db, settings, () => performance.now());
   const loop = settings.sequencer ? new SequencerLoop(runtime.sequencer(), observe, defaultPace) : undefined;
   const odata = odataRouter({
     log: runtime.log,
-    sets: recordSets(runtime.db, runtime.tables),
+    policy: runtime.policy,
+    sets: recordSets(runtime.db, runtime.policy, runtime.tables),
     tokenKey: settings.tokenKey ?? (await storedTokenKey(runtime)),
+    authenticate,
+    countRequest: rateLimit(runtime.db, settings.requestsPerMinute),
     settings,
   });
   const app = createHttpApp(
@@ -52,21 +60,26 @@ export async function serve(
       ingestRouter({
         log: runtime.log,
         observe,
-        token: settings.ingestToken,
+        authenticate,
         maxBodyBytes: settings.maxBodyBytes,
         resources: new Set(runtime.config.resources.map(({ name }) => name)),
         poke: () => loop?.poke(),
       }),
+      oauthRouter({ db: runtime.db, tokenLifetimeS: settings.tokenLifetimeS, now: () => performance.now() }),
+      adminRouter({ db: runtime.db, rules: runtime.rules, authenticate }),
       odata,
     ],
   );
   const http = await listen(app, settings, overrides.port ?? settings.port);
+  const walks = loop === undefined ? undefined : new WalkLoop(runtime, observe, () => loop.poke());
   loop?.start();
+  walks?.start();
   observe({ kind: 'ServerStarted', url: http.url, engine: runtime.db.engine });
   return {
     url: http.url,
     async stop() {
       await http.stop(settings.shutdownMs);
+      await walks?.stop();
       await loop?.stop();
       observe({ kind: 'ServerStopped' });
     },

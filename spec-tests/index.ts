@@ -10,4 +10,10 @@ export { exitCodeOf, type Report, type RuleResult, type WalkReport, type WalkSte
 export type { Level, Mode, Outcome } from './rule.ts';
 export type { Progress } from './run-rules.ts';
 export { runConformance } from './runner.ts';
-export { BadOptions, type ConformanceOptions } from './settings.ts';
+export {
+  BadOptions,
+  type CanarySettings,
+  type ConformanceOptions,
+  type PushSettings,
+  type StressSettings,
+} from './settings.ts';

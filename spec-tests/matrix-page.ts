@@ -2,10 +2,10 @@ import { documents, rulesFor } from './matrix.ts';
 import { rules } from './rules/index.ts';
 
 /** The lines between which the generated part of the documentation stands. */
-export const matrixMarks = { begin: '<!-- matrix: begin -->', end: '<!-- matrix: end -->' };
+const matrixMarks = { begin: '<!-- matrix: begin -->', end: '<!-- matrix: end -->' };
 
 /** The matrix of clauses and rules as Markdown, for `docs/conformance-suite.md`. */
-export function matrixMarkdown(): string {
+function matrixMarkdown(): string {
   const parts = documents.map(({ title, clauses }) => {
     const rows = clauses.map(clause => {
       const ids = rulesFor(clause.id);

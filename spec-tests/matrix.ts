@@ -2,7 +2,7 @@ import type { Level } from './rule.ts';
 import { rules } from './rules/index.ts';
 
 /** One statement of a standard, in our own words, with its place in the document. */
-export type Clause = {
+type Clause = {
   id: string;
   level: Level;
   text: string;

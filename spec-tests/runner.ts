@@ -5,7 +5,7 @@ import { redact } from './http/evidence.ts';
 import { makeContext } from './make-context.ts';
 import { preflight } from './preflight.ts';
 import { type Report, type RuleResult, reportVersion } from './report.ts';
-import type { Outcome, Rule } from './rule.ts';
+import type { Mode, Outcome, Rule } from './rule.ts';
 import { rules as allRules } from './rules/index.ts';
 import { type Progress, runRules } from './run-rules.ts';
 import { type ConformanceOptions, resolveSettings, type Settings } from './settings.ts';
@@ -57,7 +57,12 @@ async function judge(chosen: readonly Rule[], settings: Settings, means: Means):
   const { problem, hasLog } = await preflight(http);
   if (problem !== undefined) return assemble(settings, [], http, redact(problem, credentials.secrets()));
   const results = await runRules(chosen, { context, credentials, hasLog }, onProgress);
-  const report = assemble(settings, results, http, http.givenUp);
+  const report = assemble(
+    settings,
+    results,
+    http,
+    http.givenUp ?? nothingOfMode(chosen, results, settings.mode),
+  );
   const walk = walkIfMade();
   return walk === undefined ? report : { ...report, walk: reportWalk(walk) };
 }
@@ -66,7 +71,27 @@ function chooseRules(rules: readonly Rule[], settings: Settings): Rule[] {
   const wanted = (id: string) =>
     settings.only.length === 0 ||
     settings.only.some(only => id === only || id.startsWith(`${only.replace(/\/$/, '')}/`));
-  return rules.filter(rule => rule.modes.includes(settings.mode) && wanted(rule.id));
+  const chosen = rules.filter(rule => rule.modes.includes(settings.mode) && wanted(rule.id));
+  // What only reads goes first, so that it does not meet the canaries of what writes.
+  const reads = (rule: Rule) => (rule.modes.includes('observe') ? 0 : 1);
+  return chosen.sort((a, b) => reads(a) - reads(b));
+}
+
+/**
+ * Why a run that was asked to write or to be pushed to did neither: else a feed that refuses writes would pass the
+ * mode that judges them.
+ */
+function nothingOfMode(
+  chosen: readonly Rule[],
+  results: readonly RuleResult[],
+  mode: Mode,
+): string | undefined {
+  const own = chosen.filter(
+    rule => !rule.modes.includes('observe') && rule.id !== 'rcp-028/hosts-entity-event',
+  );
+  const outcomes = results.filter(result => own.some(rule => rule.id === result.id));
+  if (outcomes.length === 0 || outcomes.some(result => result.outcome !== 'skip')) return undefined;
+  return `nothing of mode ${mode} could be exercised: ${outcomes[0]?.reason}`;
 }
 
 function assemble(

@@ -17,7 +17,7 @@ export const settingsSchema = {
     tokenUrl: text,
     scope: text,
     only: { type: 'array', items: text },
-    maxEvents: { type: 'integer', minimum: 1, maximum: 5_000_000 },
+    maxEvents: { type: 'integer', minimum: 1, maximum: 1_000_000 },
     sampleRecords: { type: 'integer', minimum: 1, maximum: 10_000 },
     paceMs: ms,
     timeoutMs: { type: 'integer', minimum: 10, maximum: 600_000 },

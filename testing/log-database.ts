@@ -1,30 +1,68 @@
+import { readResourceTables } from '../server/base/catalog/index.ts';
+import type { ResourceConfig } from '../server/base/config/index.ts';
 import { connect, type Db, migrate } from '../server/base/db/index.ts';
 import {
   dense,
   type EventLog,
   openLog,
   publishRules,
-  type RecordSource,
   type Sequencer,
   type SequencerOptions,
   type StepOutcome,
 } from '../server/log/index.ts';
-import { atTestEnd } from './cleanup.ts';
+import { RuleBook } from '../server/visibility/index.ts';
+import { atRunEnd, atTestEnd } from './cleanup.ts';
 import { openSession } from './gates.ts';
-import { digest, providerTables, readSources, resources } from './log-resources.ts';
+import { captured, providerTables, resources } from './log-resources.ts';
 import { testDatabase } from './postgres.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 import { until } from './until.ts';
 
 /** Fills an empty database: the schema, the provider's tables with their capture, the rules. */
 export async function buildLogDatabase(url: string): Promise<void> {
   const db = await connect({ databaseUrl: url, dataDir: '' });
   try {
-    await migrate(db);
-    await db.script(providerTables);
-    await publishRules(db, { resources });
+    await build(db);
   } finally {
     await db.close();
   }
+}
+
+async function build(db: Db): Promise<void> {
+  await migrate(db);
+  await db.script(providerTables);
+  await publishRules(db, { resources });
+}
+
+/**
+ * A database that the tests of a file share, emptied between them: a fraction of the time that one for each takes.
+ * It is closed when the run ends.
+ */
+export async function sharedLogDatabase(engine: 'PostgreSQL' | 'PGlite'): Promise<LogDatabase> {
+  if (engine === 'PostgreSQL') {
+    const { url, drop } = await testDatabase({ template: buildLogDatabase, name: 'log' });
+    const db = await connect({ databaseUrl: url, dataDir: '' });
+    atRunEnd(async () => {
+      await db.close();
+      await drop();
+    });
+    return useLogDatabase(db, url);
+  }
+  const { path } = await temporaryFolder('embedded');
+  const db = await connect({ dataDir: path });
+  atRunEnd(() => db.close());
+  await build(db);
+  return useLogDatabase(db, '');
+}
+
+/** Empties the log and the provider's tables, for a database that several tests share. */
+export async function emptyLogDatabase({ write }: LogDatabase): Promise<void> {
+  const log = ['record_change', 'entity_event', 'record_state', 'log_time', 'ingested', 'resource'];
+  const provider = captured.map(({ table }) => table);
+  await write(`
+    truncate ${provider.join(', ')};
+    truncate ${log.map(table => `pulsefeed.${table}`).join(', ')};
+    update pulsefeed.log_head set last_seq = 0, batch_stage = null, batch_xid = null`);
 }
 
 /** A database of one test, on a connection pool that is closed with it. */
@@ -32,7 +70,6 @@ export interface LogDatabase {
   readonly url: string;
   readonly db: Db;
   readonly log: EventLog;
-  readonly sources: readonly RecordSource[];
   /**
    * A sequencer of its own session, closed when the test ends. Batches of 10,000 and dense numbers unless told.
    * @param through is the way to the database, where a test meddles with it.
@@ -46,26 +83,10 @@ export interface LogDatabase {
   waiting(sessions: number): Promise<void>;
 }
 
-/** What a test may ask of its sequencer; `digest` is of the resources that its process was started with. */
+/** What a test may ask of its sequencer; `resources` are those that its process was started with. */
 export type SequencerChoice = Partial<Omit<SequencerOptions, 'db' | 'loadSources'>> & {
-  readonly digest?: string;
+  readonly resources?: readonly ResourceConfig[];
 };
-
-/** Loads `sources` as long as the log holds the resources with that digest. */
-export function sourcesUnder(
-  db: Db,
-  sources: readonly RecordSource[],
-  ownDigest: string,
-): SequencerOptions['loadSources'] {
-  return async () => {
-    const [row] = await db.query<{ version: number; digest: string }>({
-      text: `
-select r.version, r.digest from pulsefeed.log_head h join pulsefeed.rule_set r on r.version = h.rule_version`,
-    });
-    if (row?.digest !== ownDigest) return undefined;
-    return { version: row.version, sources, unstated: `'{1}'::integer[]` };
-  };
-}
 
 /** Makes a database with the provider's tables, which is dropped when the test ends. */
 export async function logDatabase(): Promise<LogDatabase> {
@@ -78,16 +99,20 @@ export async function logDatabase(): Promise<LogDatabase> {
 export async function openLogDatabase(url: string): Promise<LogDatabase> {
   const db = await connect({ databaseUrl: url, dataDir: '', poolSize: 30, applicationName: 'under-test' });
   atTestEnd(() => db.close());
-  const sources = await readSources(db);
+  return useLogDatabase(db, url);
+}
+
+async function useLogDatabase(db: Db, url: string): Promise<LogDatabase> {
+  const tables = await readResourceTables(db, resources);
   const log = openLog(db);
   return {
     url,
     db,
     log,
-    sources,
-    sequencer({ digest: ownDigest = digest, ...options } = {}, through = db) {
+    sequencer({ resources: known = resources, ...options } = {}, through = db) {
+      const rules = new RuleBook(db, known, tables);
       const sequencer = openLog(through).sequence({
-        loadSources: sourcesUnder(db, sources, ownDigest),
+        loadSources: () => rules.load(),
         numbering: dense,
         batchSize: 10_000,
         ...options,

@@ -1,8 +1,4 @@
-import { readResourceTables } from '../server/base/catalog/index.ts';
 import type { ResourceConfig } from '../server/base/config/index.ts';
-import type { Db } from '../server/base/db/index.ts';
-import { digestOf, type RecordSource } from '../server/log/index.ts';
-import { recordSources } from '../server/visibility/index.ts';
 
 /** The provider's tables of the log's tests. `Note` has no table: its changes are reported. */
 export const resources: readonly ResourceConfig[] = [
@@ -28,8 +24,6 @@ export const resources: readonly ResourceConfig[] = [
   { name: 'Lead', table: 'public.lead', key: 'LeadId' },
   { name: 'Note' },
 ];
-
-export const digest = digestOf({ resources });
 
 /**
  * Foreign keys are deferred, so that a child may be written before its parent. The capture writes what a provider's
@@ -74,7 +68,8 @@ begin
 end $$;
 `;
 
-const captured = resources.flatMap(({ name, table, key }) =>
+/** The tables with a capture. */
+export const captured = resources.flatMap(({ name, table, key }) =>
   table === undefined ? [] : [{ table, call: `capture('${name}', '${key}')` }],
 );
 const triggers = captured
@@ -87,8 +82,3 @@ create trigger capture_truncate after truncate on ${table} for each statement ex
 
 /** The provider's side of the database: tables, and triggers that write the outbox. */
 export const providerTables = tables + triggers;
-
-/** How the sequencer looks at the provider's tables, as the programs wire it. */
-export async function readSources(db: Db): Promise<RecordSource[]> {
-  return recordSources(resources, await readResourceTables(db, resources));
-}

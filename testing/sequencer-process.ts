@@ -1,10 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { readResourceTables } from '../server/base/catalog/index.ts';
 import { openPostgres } from '../server/base/db/postgres.ts';
 import { dense, openLog, SequencerLoop } from '../server/log/index.ts';
-import { sourcesUnder } from './log-database.ts';
-import { digest, readSources } from './log-resources.ts';
+import { RuleBook } from '../server/visibility/index.ts';
+import { resources } from './log-resources.ts';
 
 /** A process that does nothing but number changes, so that tests can kill or stop it. */
 export interface SequencerProcess {
@@ -45,8 +46,9 @@ export function startSequencerProcess(options: SequencerProcessOptions): Sequenc
 async function run([url = '', name = '', batchSize = '']: string[]): Promise<void> {
   // When the database is not there yet (again), the tests start another process.
   const db = openPostgres(url, 3, name);
+  const rules = new RuleBook(db, resources, await readResourceTables(db, resources));
   const sequencer = openLog(db).sequence({
-    loadSources: sourcesUnder(db, await readSources(db), digest),
+    loadSources: () => rules.load(),
     numbering: dense,
     batchSize: Number(batchSize),
   });

@@ -12,8 +12,14 @@ import { batchLines, cursorLine, readLine, readRecord } from './ndjson-lines.ts'
  * write that ends with its cursor line, so data and cursor are one; whatever follows the last whole batch is cut off at the next
  * opening. Closing rewrites the file to one line per record and one cursor. Only the names of the records are held in memory.
  */
-export function ndjsonStore(path: string): Store {
-  return new NdjsonStore(path);
+export function ndjsonStore(path: string, options: NdjsonStoreOptions = {}): Store {
+  return new NdjsonStore(path, options.compactAfter ?? 100_000);
+}
+
+/** Settings of an NDJSON copy. */
+export interface NdjsonStoreOptions {
+  /** The file is also rewritten while open, when this many lines are dead and they outnumber the live ones three to one; 100,000 by default. */
+  readonly compactAfter?: number;
 }
 
 interface Place {
@@ -28,6 +34,7 @@ interface Place {
  */
 class NdjsonStore implements Store {
   readonly #path: string;
+  readonly #compactAfter: number;
   readonly #token = JSON.stringify({ pid: process.pid, host: hostname(), id: randomUUID() });
   readonly #index = new Map<string, Map<string, Place>>();
   #file: FileHandle | undefined;
@@ -35,8 +42,9 @@ class NdjsonStore implements Store {
   #dead = 0;
   #cursor: string | undefined;
 
-  constructor(path: string) {
+  constructor(path: string, compactAfter: number) {
     this.#path = path;
+    this.#compactAfter = compactAfter;
   }
 
   get #lock(): string {
@@ -47,8 +55,14 @@ class NdjsonStore implements Store {
     if (this.#file) return;
     await guarded(async () => {
       await this.#takeLock();
-      this.#file = await openOrCreate(this.#path);
-      await this.#load(this.#file);
+      const file = await openOrCreate(this.#path);
+      try {
+        await this.#load(file);
+      } catch (error) {
+        await file.close();
+        throw error;
+      }
+      this.#file = file;
     });
   }
 
@@ -80,6 +94,8 @@ class NdjsonStore implements Store {
     this.#dead += batch.deletes.length + (this.#cursor === undefined ? 0 : 1);
     this.#size += Buffer.byteLength(text);
     this.#cursor = batch.cursor([]);
+    const live = [...this.#index.values()].reduce((sum, places) => sum + places.size, 0);
+    if (this.#dead >= this.#compactAfter && this.#dead > live * 3) await guarded(() => this.#rewrite());
     return { deferred: [] };
   }
 
@@ -197,6 +213,17 @@ class NdjsonStore implements Store {
     }
     await rename(temporary, this.#path);
     await syncDirectory(dirname(this.#path));
+  }
+
+  async #rewrite(): Promise<void> {
+    await this.#compact();
+    await this.#opened().close();
+    this.#index.clear();
+    this.#size = 0;
+    this.#dead = 0;
+    this.#cursor = undefined;
+    this.#file = await open(this.#path, 'r+');
+    await this.#load(this.#file);
   }
 
   async #takeLock(): Promise<void> {

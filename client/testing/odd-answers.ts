@@ -40,7 +40,8 @@ export function oddAnswer(world: OddWorld, path: string, query: URLSearchParams,
 function answerRecord({ source, switches }: OddWorld, resource: string, encoded: string): OddAnswer {
   if (switches.pathStatus)
     return { status: switches.pathStatus, body: '<html>No such page</html>', headers: HTML };
-  if (switches.slashProxy && /%2f/i.test(encoded))
+  if (switches.slashes === 'service-404' && /%2f/i.test(encoded)) return oddError(404, 'No such path');
+  if (switches.slashes === 'proxy-404' && /%2f/i.test(encoded))
     return { status: 404, body: '<html>Not Found</html>', headers: HTML };
   const key = readLiteral(decodeURIComponent(encoded));
   const record = key === undefined ? undefined : source.records.get(resource)?.get(key);

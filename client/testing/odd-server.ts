@@ -18,6 +18,8 @@ export interface OddServer {
   readonly flight: { now: number; most: number };
   /** Called before each answer is made; the place for live edits and kills. */
   onRequest: (url: string) => void;
+  /** Awaited when an answer has been made and before it is sent; the place to hold one back. The URL is decoded. */
+  beforeSending: (url: string) => Promise<void>;
   close(): Promise<void>;
 }
 
@@ -44,6 +46,7 @@ export async function startOddServer(
     requests: { page: 0, batch: 0, single: 0, other: 0 },
     flight: { now: 0, most: 0 },
     onRequest: () => {},
+    beforeSending: async () => {},
     close: () =>
       new Promise(resolve => {
         http.closeAllConnections();
@@ -62,6 +65,7 @@ export async function startOddServer(
     const answer = decide(request, url);
     if (server.switches.lateMs > 0) await pause(random() * server.switches.lateMs);
     if (answer.hold) await pause(5);
+    await server.beforeSending(decodeURIComponent(url));
     if (record) server.flight.now--;
     deliver(request, response, kind, answer);
   }

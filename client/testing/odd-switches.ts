@@ -34,8 +34,8 @@ export interface OddSwitches {
   /** Chance that a batch answer leaves a record out, and the most records it gives. */
   omit: number;
   maxRows: number;
-  /** Key URLs with `%2F` are answered by a proxy with 404. */
-  slashProxy: boolean;
+  /** Key URLs with `%2F` get 404: from a proxy, or from the service, whose router takes the slash for a separator. */
+  slashes: 'allowed' | 'proxy-404' | 'service-404';
   /** Rows of a page of EntityEvent. */
   pageSize: number;
   sizeApplied: boolean;
@@ -80,7 +80,7 @@ export const WELL_BEHAVED: OddSwitches = {
   maxUrl: 100_000,
   omit: 0,
   maxRows: 1000,
-  slashProxy: false,
+  slashes: 'allowed',
   pageSize: 50,
   sizeApplied: true,
   annotations: false,

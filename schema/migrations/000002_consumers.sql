@@ -41,15 +41,19 @@ create table pulsefeed.consumer_token (
 );
 create index consumer_token_consumer on pulsefeed.consumer_token (consumer_id);
 
--- A change of rules or grants walks over keys in chunks and queues them for the sequencer. One at a time; it may
--- pause, it is never dropped.
+-- A change of rules or grants walks over keys in chunks and queues them for the sequencer. Walks are worked off in
+-- their order, one at a time; a walk may pause, it is never dropped.
 create table pulsefeed.visibility_walk (
   id bigint generated always as identity primary key,
-  -- rules: look again at every record. grant, revoke: tell one consumer of a feed's records.
+  -- rules: look again at every record. value: look again at the records that have the value of a new feed.
+  -- grant, revoke: tell one consumer of the records that it gained or lost.
   kind text not null check (kind in ('rules', 'value', 'grant', 'revoke')),
-  -- For value, grant and revoke.
-  feed_id integer references pulsefeed.feed,
   consumer_id integer references pulsefeed.consumer on delete cascade,
+  -- The feeds that are new, gained or lost.
+  feeds integer[] not null default '{}',
+  -- grant: the feeds the consumer held before. revoke: those it still holds.
+  other_feeds integer[] not null default '{}',
+  -- How far it has come.
   resource_id smallint,
   after_key text collate "C",
   queued bigint not null default 0,
@@ -57,3 +61,10 @@ create table pulsefeed.visibility_walk (
   finished_at timestamptz
 );
 create index visibility_walk_open on pulsefeed.visibility_walk (id) where finished_at is null;
+
+-- Requests of a consumer in its present minute, over all processes. Unlogged: after a crash everybody starts anew.
+create unlogged table pulsefeed.consumer_rate (
+  consumer_id integer primary key,
+  window_at timestamptz not null,
+  hits integer not null
+) with (fillfactor = 50);

@@ -29,6 +29,8 @@ export type Observation =
       readonly rows: number | undefined;
       readonly errorCode: string | undefined;
     }
+  | { readonly kind: 'WalkFinished'; readonly walk: string; readonly consumer: string | undefined }
+  | { readonly kind: 'WalkFailed'; readonly error: unknown; readonly retryMs: number }
   | { readonly kind: 'RequestFailed'; readonly requestId: string; readonly error: unknown }
   | {
       readonly kind: 'Ingested';

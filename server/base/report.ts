@@ -131,6 +131,14 @@ function writeLine(logger: Logger, observation: Observation): void {
         'SequencerWaits',
       );
       return;
+    case 'WalkFailed':
+      logger.error({ err: withCause(observation.error), retryMs: observation.retryMs }, 'WalkFailed');
+      return;
+    case 'WalkFinished': {
+      const { kind, ...facts } = observation;
+      logger.info(facts, kind);
+      return;
+    }
     case 'Ingested': {
       const { kind, ...facts } = observation;
       logger.info(facts, kind);

@@ -5,11 +5,13 @@
 export {
   captureScript,
   defaultPatience,
+  ensureCapture,
   type InstallOutcome,
   type InstallResult,
   installCapture,
   type LockPatience,
   removeCapture,
+  removeStrays,
 } from './install.ts';
 export { type ModifiedColumn, modifiedColumn } from './modified-column.ts';
 export {

@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict';
+import { type FeedFixture, openFeed } from '../../testing/captured-feed.ts';
 import { openSession } from '../../testing/gates.ts';
-import { type FeedFixture, openFeed } from './feed-fixture.ts';
-import { captureScript, captureStatus, installCapture, removeCapture, strayCaptures } from './index.ts';
+import {
+  captureScript,
+  captureStatus,
+  ensureCapture,
+  installCapture,
+  removeCapture,
+  removeStrays,
+  strayCaptures,
+} from './index.ts';
 
 const plain = `create table property ("ListingKey" varchar(25) primary key, "ListPrice" numeric)`;
 const partitioned = `
@@ -73,9 +81,28 @@ describe('capture on a partitioned table', () => {
       (await strayCaptures(db, tables)).map(({ table }) => table),
       ['public.property_a'],
     );
+    await removeStrays(db, tables);
+    assert.deepEqual(await strayCaptures(db, tables), []);
+    assert.equal(await state(feed), 'installed');
     await removeCapture(db, tables);
     const { rows } = await feed.provider.run(`select from pg_trigger where tgname like 'pulsefeed%'`);
     assert.equal(rows.length, 0);
+  });
+
+  it('removes what is left of a resource that is not configured any more', async () => {
+    const feed = await openFeed(plain, [
+      ...resources,
+      { name: 'Other', table: 'property', key: 'ListingKey' },
+    ]);
+    const { db, tables } = feed.runtime;
+    const left = tables.filter(({ config }) => config.name === 'Property');
+    assert.deepEqual(
+      new Set((await strayCaptures(db, left)).map(({ fn }) => fn)),
+      new Set(['capture_Other']),
+    );
+    await removeStrays(db, left);
+    await feed.provider.run(`insert into property values ('K1', 1)`);
+    assert.deepEqual(await feed.outbox(), ['i Property K1']);
   });
 
   it('covers tables that inherit', async () => {
@@ -116,18 +143,20 @@ describe('capture status', () => {
       'different',
     ],
   };
-  for (const [what, [statement, expected]] of Object.entries(drifts)) {
-    it(`says so when ${what}, and an install corrects it`, async () => {
-      const feed = await openFeed(plain, resources);
-      assert.equal(await state(feed), 'installed');
+  it('says what drifted, and an install corrects it', async () => {
+    const feed = await openFeed(plain, resources);
+    for (const [what, [statement, expected]] of Object.entries(drifts)) {
+      assert.equal(await state(feed), 'installed', what);
       await feed.provider.run(statement);
-      assert.equal(await state(feed), expected);
-      assert.equal((await install(feed)).outcome, 'installed');
-      assert.equal(await state(feed), 'installed');
-      await feed.provider.run(`insert into property values ('K1', 1); truncate property`);
-      assert.deepEqual(await feed.outbox(), ['i Property K1', 't Property ']);
-    });
-  }
+      assert.equal(await state(feed), expected, what);
+      assert.equal((await install(feed)).outcome, 'installed', what);
+      await feed.provider.run(
+        `truncate pulsefeed.record_change; insert into property values ('K1', 1); truncate property`,
+      );
+      assert.deepEqual(await feed.outbox(), ['i Property K1', 't Property '], what);
+    }
+    assert.equal(await state(feed), 'installed');
+  });
 
   it('says that a view and a foreign table cannot be captured, and installs nothing on them', async () => {
     const feed = await openFeed(
@@ -189,6 +218,7 @@ describe('capture install', () => {
     assert.equal(busy.outcome, 'busy');
     assert.match(busy.message, new RegExp(`process ${writer.pid} \\(open for \\d+ s\\)`));
     assert.equal(await state(feed), 'missing');
+    await assert.rejects(ensureCapture(feed.runtime.db, feed.runtime.tables, patience), { code: 'EE-300' });
     // 3. Another writer still gets through.
     await feed.provider.run(`insert into property values ('K2', 1)`);
     // 4. The transaction ends, and the install goes through.
@@ -242,6 +272,7 @@ describe('capture install', () => {
     assert.equal(refused.outcome, 'refused');
     assert.match(refused.message, /must be owner|permission denied/);
     assert.match(refused.message, /--sql/);
+    await assert.rejects(ensureCapture(feed.runtime.db, feed.runtime.tables), { code: 'EE-707' });
     await feed.provider.run(await captureScript(feed.runtime.db, feed.runtime.tables));
     assert.equal(await state(feed), 'installed');
     await feed.provider.run(`insert into property values ('K1', 1)`);

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ResourceTable } from '../base/catalog/index.ts';
 import { type Db, quoteIdentifier } from '../base/db/index.ts';
-import { sqlState } from '../base/errors.ts';
+import { PulsefeedError, sqlState } from '../base/errors.ts';
 import { type InstalledRow, readInstalled, readOwner } from './catalog-sql.ts';
 import { createFunction, functionBody } from './function-sql.ts';
 import { captureNames } from './names.ts';
@@ -45,6 +45,26 @@ export async function installCapture(
 ): Promise<InstallResult[]> {
   const results: InstallResult[] = [];
   for (const table of tables) results.push(await installOne(db, table, patience));
+  return results;
+}
+
+/**
+ * As `installCapture`, for whoever goes on only if every change is captured from here on, such as seeding. Tables
+ * that no trigger can watch are passed over.
+ * @throws EE-707 when a privilege is missing, EE-300 when a table was in use all the time.
+ */
+export async function ensureCapture(
+  db: Db,
+  tables: readonly ResourceTable[],
+  patience: LockPatience = defaultPatience,
+): Promise<InstallResult[]> {
+  const results = await installCapture(db, tables, patience);
+  const failed = results.filter(({ outcome }) => outcome === 'refused' || outcome === 'busy');
+  if (failed.length > 0) {
+    const code = failed.some(({ outcome }) => outcome === 'refused') ? 'EE-707' : 'EE-300';
+    const lines = failed.map(({ resource, message }) => `${resource}: ${message}`);
+    throw new PulsefeedError(code, `Capture could not be installed. ${lines.join('\n')}`);
+  }
   return results;
 }
 
@@ -163,32 +183,53 @@ export async function captureScript(db: Db, tables: readonly ResourceTable[]): P
 }
 
 /**
- * Takes the triggers off the tables, wherever the function of the resource is called, and drops the function. With
- * `strays` also those of resources that are not configured any more. From then on changes leave no row.
+ * Takes the triggers off the tables, wherever the resource's function is called, and drops the function. From then on
+ * changes leave no row.
  */
 export async function removeCapture(
   db: Db,
   tables: readonly ResourceTable[],
-  options: { readonly strays?: boolean; readonly patience?: LockPatience } = {},
+  patience: LockPatience = defaultPatience,
 ): Promise<InstallResult[]> {
   const installed = await db.query<InstalledRow>(readInstalled);
-  const strays = options.strays === true ? await strayCaptures(db, tables) : [];
   const results: InstallResult[] = [];
-  const wanted = new Map(tables.map(({ config }) => [captureNames(config.name).fn, config]));
-  for (const { fn } of strays) if (!wanted.has(fn)) wanted.set(fn, { name: fn, table: '', key: '' });
-  for (const [fn, config] of wanted) {
+  for (const { config } of tables) {
+    const { fn } = captureNames(config.name);
+    const base = { resource: config.name, table: config.table };
     const rows = installed.filter(row => row.fn === fn);
-    const tablesOf = rows.flatMap(({ table }) => (table === null ? [] : [table]));
-    const base = { resource: config.name, table: config.table || tablesOf.join(', ') };
-    if (rows.length === 0) {
-      results.push({ ...base, outcome: 'unchanged', message: 'was not installed' });
-      continue;
-    }
-    const drops = rows.flatMap(({ table, trigger }) =>
-      table === null || trigger === null ? [] : [`drop trigger ${quoteIdentifier(trigger)} on ${table}`],
+    results.push(
+      rows.length === 0
+        ? { ...base, outcome: 'unchanged', message: 'was not installed' }
+        : await withPatience(db, patience, base, 'removed', [...dropTriggers(rows), dropFunction(fn)]),
     );
-    const statements = [...drops, `drop function pulsefeed.${quoteIdentifier(fn)}()`];
-    results.push(await withPatience(db, options.patience ?? defaultPatience, base, 'removed', statements));
   }
   return results;
+}
+
+/** Removes what is left of resources and tables that are not configured any more, and nothing else. */
+export async function removeStrays(
+  db: Db,
+  tables: readonly ResourceTable[],
+  patience: LockPatience = defaultPatience,
+): Promise<InstallResult[]> {
+  const strays = await strayCaptures(db, tables);
+  const configured = new Set(tables.map(({ config }) => captureNames(config.name).fn));
+  const results: InstallResult[] = [];
+  for (const fn of new Set(strays.map(row => row.fn))) {
+    const rows = strays.filter(row => row.fn === fn);
+    const base = { resource: '(none)', table: [...new Set(rows.map(({ table }) => table ?? fn))].join(', ') };
+    const statements = [...dropTriggers(rows), ...(configured.has(fn) ? [] : [dropFunction(fn)])];
+    results.push(await withPatience(db, patience, base, 'removed', statements));
+  }
+  return results;
+}
+
+function dropTriggers(rows: readonly InstalledRow[]): string[] {
+  return rows.flatMap(({ table, trigger }) =>
+    table === null || trigger === null ? [] : [`drop trigger ${quoteIdentifier(trigger)} on ${table}`],
+  );
+}
+
+function dropFunction(fn: string): string {
+  return `drop function pulsefeed.${quoteIdentifier(fn)}()`;
 }

@@ -1,15 +1,23 @@
 import type { Alias, Expr, List } from './ast.ts';
-import { type Binder, typeError } from './binder.ts';
+import { type Binder, spend, typeError } from './binder.ts';
 import { ExpressionError } from './expression-error.ts';
 import { parseExpression } from './parse.ts';
-import { parseList } from './parse-primary.ts';
+import { parseList } from './parse-list.ts';
 import { accept, startParse } from './parser-state.ts';
 import { skipSpace } from './tokenize.ts';
 
+/** Bounds the height of the tree that results: each alias may be as high as an expression. */
+const MAX_NESTING = 10;
+
 function aliasText(alias: Alias, binder: Binder): string | undefined {
-  binder.budget -= 1;
-  if (binder.budget < 0)
-    throw new ExpressionError('limit', 'The parameter aliases expand to too much.', alias.at);
+  spend(binder, 1, alias.at);
+  if (binder.expanding.size >= MAX_NESTING) {
+    throw new ExpressionError(
+      'limit',
+      `Parameter aliases are nested more than ${MAX_NESTING} deep.`,
+      alias.at,
+    );
+  }
   if (binder.expanding.has(alias.name)) {
     throw new ExpressionError('syntax', `The parameter alias @${alias.name} refers to itself.`, alias.at);
   }
@@ -54,6 +62,7 @@ export function aliasList(alias: Alias, binder: Binder): List {
     const close = accept(p, '[') ? ']' : accept(p, '(') ? ')' : null;
     if (close === null) throw typeError('This is not a list.', 0, 'a list such as ["a","b"]');
     const list = parseList(p, 0, close);
+    spend(binder, list.items.length, alias.at);
     skipSpace(p);
     if (p.pos < text.length) throw typeError('Text follows the list.', p.pos, 'the end');
     return list;

@@ -5,12 +5,16 @@ import { bindCall, bindTypeCall } from './bind-call.ts';
 import { bindLiteral } from './bind-literal.ts';
 import { bindCompare, bindHas, bindIn } from './bind-operators.ts';
 import { bindPath, resolveCollection } from './bind-path.ts';
-import { type Binder, type BindOptions, type Instance, type Scope, typeError } from './binder.ts';
+import { type Binder, type BindOptions, type Instance, type Scope, spend, typeError } from './binder.ts';
+import { DEFAULT_LIMITS } from './limits.ts';
 import { type EntityType, primitive } from './model.ts';
 import type { Collection, TypedValue } from './typed.ts';
 import { valueType } from './typed.ts';
 
-const MAX_ALIAS_USES = 1000;
+/** An expression without aliases has at most `maxNodes`; aliases may double that. */
+function budgetOf(options: BindOptions): number {
+  return 2 * (options.parse?.limits?.maxNodes ?? DEFAULT_LIMITS.maxNodes);
+}
 
 /** One `$orderby` item, typed. */
 export interface TypedOrderItem {
@@ -28,7 +32,7 @@ export function bindExpression(expr: Expr, type: EntityType, options: BindOption
     options,
     bindIn: (inner, scope) => bindNode(inner, scope, binder),
     expanding: new Set(),
-    budget: MAX_ALIAS_USES,
+    budget: budgetOf(options),
   };
   const current: Instance = { kind: 'row', origin: { kind: 'it' }, type };
   return bindNode(expr, { variables: new Map(), current, depth: 0 }, binder);
@@ -55,6 +59,7 @@ export function bindOrderBy(
 }
 
 function bindNode(expr: Expr, scope: Scope, binder: Binder): TypedValue {
+  spend(binder, 1, expr.at);
   switch (expr.kind) {
     case 'literal':
       return bindLiteral(expr, binder.options.model) ?? { kind: 'null', type: null, at: expr.at };

@@ -35,8 +35,14 @@ export interface Binder {
   readonly bindIn: (expr: Expr, scope: Scope) => TypedValue;
   /** Aliases being expanded, against cycles. */
   readonly expanding: Set<string>;
-  /** Nodes left, since aliases that name aliases multiply. */
+  /** Nodes and alias items left, since aliases that name aliases multiply. */
   budget: number;
+}
+
+/** Takes `cost` from what may still be bound. @throws ExpressionError `limit`. */
+export function spend(binder: Binder, cost: number, at: number): void {
+  binder.budget -= cost;
+  if (binder.budget < 0) throw new ExpressionError('limit', 'The parameter aliases expand to too much.', at);
 }
 
 /** A type error that says what was expected. */

@@ -42,6 +42,11 @@ export interface CollectionPlan extends ShapePlan {
   readonly skip: number;
   /** Go on after the row that had these values of `orderBy`, as text. */
   readonly after?: readonly (string | null)[];
+  /**
+   * For a log: what the client's own token says of it, the epoch and the head when its walk began. A set that finds
+   * the position within numbers that were lost since throws EE-105; the protocol adds where to begin again.
+   */
+  readonly begun?: { readonly epoch: number; readonly head: bigint };
   readonly count: boolean;
 }
 

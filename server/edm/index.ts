@@ -26,6 +26,7 @@ export {
   type SystemOption,
 } from './query-options.ts';
 export { orderSql, type SeekItem, seekItems, seekSql } from './seek.ts';
+export { lowerBound } from './sequence-bound.ts';
 export {
   type BindValue,
   columnSql,

@@ -60,7 +60,8 @@ export type PropertyType = ScalarType | ComplexType | CollectionType;
 
 /**
  * Where a property's value is read: an unquoted column name (quoted when SQL is written), or a function from the quoted
- * alias of the row to an SQL expression of the type's SQL form. The function's text is trusted: it comes from code or
+ * alias of the row to an SQL expression of the type's SQL form (see PrimitiveType): a `timestamp` column, for example, is read
+ * as `(alias.column at time zone 'UTC')`, an SQL enumeration as `alias.column::text`. The function's text is trusted: it comes from code or
  * config, never from a request.
  */
 export type ColumnSql = string | ((alias: string) => string);

@@ -1,20 +1,8 @@
-import type {
-  Alias,
-  Call,
-  Count,
-  Expr,
-  Lambda,
-  List,
-  Literal,
-  Path,
-  PathRoot,
-  PathSegment,
-  TypeCall,
-} from './ast.ts';
+import type { Call, Count, Expr, Lambda, Literal, Path, PathRoot, PathSegment, TypeCall } from './ast.ts';
 import { ExpressionError } from './expression-error.ts';
 import { FUNCTIONS, REFUSED_FUNCTIONS } from './functions.ts';
 import { accept, acceptComma, countNode, expectMark, type ParserState, syntaxError } from './parser-state.ts';
-import { readIdentifier, readJsonString, readName, readToken, skipSpace, type Token } from './tokenize.ts';
+import { readIdentifier, readName, readToken, skipSpace, type Token } from './tokenize.ts';
 
 type ParseExpr = (p: ParserState) => Expr;
 
@@ -25,7 +13,7 @@ export function parsePrimary(p: ParserState, parseExpr: ParseExpr): Expr {
   switch (token.kind) {
     case 'literal':
       countNode(p, 0, at);
-      return literal(token, at, p.pos);
+      return literalNode(token, at, p.pos);
     case 'word':
       return p.text[p.pos] === '('
         ? parseCall(p, token.text, at, parseExpr)
@@ -45,7 +33,8 @@ export function parsePrimary(p: ParserState, parseExpr: ParseExpr): Expr {
   }
 }
 
-function literal(token: Token & { readonly kind: 'literal' }, at: number, end: number): Literal {
+/** The node of a literal's token. */
+export function literalNode(token: Token & { readonly kind: 'literal' }, at: number, end: number): Literal {
   return token.enumType === undefined
     ? { kind: 'literal', literal: token.literal, text: token.text, at, end }
     : { kind: 'literal', literal: token.literal, text: token.text, enumType: token.enumType, at, end };
@@ -87,7 +76,7 @@ function parseRooted(p: ParserState, name: string, at: number, parseExpr: ParseE
 }
 
 /** A path with what may end it: `/$count`, `/any(...)`, `/all(...)`. */
-function parsePath(
+export function parsePath(
   p: ParserState,
   root: PathRoot | undefined,
   first: string | undefined,
@@ -256,72 +245,4 @@ function tryTypeName(p: ParserState): { readonly name: string; readonly at: numb
   if (name !== null && accept(p, ')')) return { name: p.text.slice(at, end), at };
   p.pos = at;
   return null;
-}
-
-/** The right side of `in`: a list in parentheses or brackets, a collection, an alias. */
-export function parseInRight(p: ParserState): List | Path | Alias {
-  const at = p.pos;
-  if (accept(p, '(')) return parseParenthesisedRight(p, at);
-  if (accept(p, '[')) return parseList(p, at, ']');
-  const token = readToken(p);
-  if (token.kind === 'at' && !token.name.includes('.'))
-    return { kind: 'alias', name: token.name, at, end: p.pos };
-  const path = pathAt(p, at);
-  if (path === null) throw syntaxError(p, 'a list such as (1,2) or a collection', at);
-  return path;
-}
-
-/** `in (Collection)` has a path in parentheses; everything else in parentheses is a list of literals. */
-function parseParenthesisedRight(p: ParserState, at: number): List | Path {
-  skipSpace(p);
-  const path = pathAt(p, p.pos);
-  skipSpace(p);
-  if (path !== null && accept(p, ')')) return path;
-  p.pos = at + 1;
-  return parseList(p, at, ')');
-}
-
-/** A path that begins at `at`, or null with the scanner at `at`. */
-function pathAt(p: ParserState, at: number): Path | null {
-  p.pos = at;
-  const token = readToken({ text: p.text, pos: at });
-  const rooted = token.kind === 'dollar' && /^(?:it|this|root)$/.test(token.name);
-  if (token.kind !== 'word' && !rooted) return null;
-  const root = accept(p, '$') ? (`$${readIdentifier(p)}` as PathRoot) : undefined;
-  const first = root === undefined ? (readName(p) ?? undefined) : undefined;
-  const path = parsePath(p, root, first, at, () => {
-    throw syntaxError(p, 'a collection', at);
-  });
-  if (path.kind !== 'path') throw syntaxError(p, 'a collection', at);
-  return path;
-}
-
-/** The items of a list whose opening mark, at `at`, was read. */
-export function parseList(p: ParserState, at: number, close: ')' | ']'): List {
-  const items: (Literal | Alias)[] = [];
-  skipSpace(p);
-  if (!accept(p, close)) {
-    do {
-      if (items.length >= p.limits.maxListItems) {
-        throw new ExpressionError('limit', `A list has at most ${p.limits.maxListItems} items.`, p.pos);
-      }
-      items.push(parseItem(p));
-    } while (acceptComma(p));
-    expectMark(p, close, `',' or '${close}'`);
-  }
-  p.height = 1;
-  return { kind: 'list', items, at, end: p.pos };
-}
-
-function parseItem(p: ParserState): Literal | Alias {
-  const at = p.pos;
-  if (p.text[at] === '"') {
-    const text = readJsonString(p);
-    return { kind: 'literal', literal: 'string', text, at, end: p.pos };
-  }
-  const token = readToken(p);
-  if (token.kind === 'literal') return literal(token, at, p.pos);
-  if (token.kind === 'at' && !token.name.includes('.'))
-    return { kind: 'alias', name: token.name, at, end: p.pos };
-  throw new ExpressionError('syntax', 'A list holds literals only.', at, 'a literal');
 }

@@ -9,6 +9,7 @@ import { parseExpression } from './parse.ts';
 import { printExpression } from './print.ts';
 
 const RUNS = Number(process.env.PULSEFEED_PARSER_RUNS ?? 10_000);
+const PROPERTY_MS = 20_000 + RUNS * 5;
 
 type Case = readonly [input: string, tree?: string | null, kind?: ExpressionErrorKind, position?: number];
 
@@ -47,7 +48,8 @@ describe('parseExpression', () => {
     }
   }
 
-  it('reads what it prints as the same tree', () => {
+  it('reads what it prints as the same tree', function () {
+    this.timeout(PROPERTY_MS);
     fc.assert(
       fc.property(randomTree(), tree => {
         const text = printExpression(tree);
@@ -57,7 +59,8 @@ describe('parseExpression', () => {
     );
   });
 
-  it('agrees with an independent parser on generated filters, whatever spaces, case and parentheses they have', () => {
+  it('agrees with an independent parser on generated filters, whatever spaces, case and parentheses they have', function () {
+    this.timeout(PROPERTY_MS);
     fc.assert(
       fc.property(randomTree(), fc.infiniteStream(fc.nat(9)), (tree, choices) => {
         const text = disturb(printExpression(tree), choices);
@@ -68,7 +71,8 @@ describe('parseExpression', () => {
     );
   });
 
-  it('agrees with an independent parser on which broken filters to refuse', () => {
+  it('agrees with an independent parser on which broken filters to refuse', function () {
+    this.timeout(PROPERTY_MS);
     fc.assert(
       fc.property(randomTree(), fc.nat(), fc.constantFrom(...BREAKAGES), (tree, place, breakage) => {
         const text = printExpression(tree);

@@ -1,5 +1,6 @@
 import type { BinaryOperator, Expr, In } from './ast.ts';
-import { parseInRight, parsePrimary } from './parse-primary.ts';
+import { parseInRight } from './parse-list.ts';
+import { parsePrimary } from './parse-primary.ts';
 import {
   countNode,
   descend,

@@ -147,7 +147,8 @@ const { soundFilter } = fc.letrec<{ soundFilter: string }>(tie => ({
 }));
 
 describe('a second opinion', () => {
-  it('agrees on the tree of generated filters, where the other parser is sound', () => {
+  it('agrees on the tree of generated filters, where the other parser is sound', function () {
+    this.timeout(20_000 + RUNS * 20);
     fc.assert(
       fc.property(soundFilter, text => {
         const other: unknown = parseElsewhere(text);

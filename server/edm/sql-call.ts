@@ -19,13 +19,18 @@ export function callSql(expr: TypedCall, w: SqlWriter): string {
   const exact = (index: number): string => `(${text(index)}) collate "C"`;
   switch (expr.name) {
     case 'contains':
-      return `(strpos(${exact(0)}, ${text(1)}) > 0)`;
+      return `(strpos(${exact(0)}, ${exact(1)}) > 0)`;
     case 'startswith':
-      return `starts_with(${exact(0)}, ${text(1)})`;
+      return `starts_with(${exact(0)}, ${exact(1)})`;
     case 'endswith':
-      return repeated(arg(1), text(1), w, end => `(right(${exact(0)}, char_length(${end})) = ${end})`);
+      return repeated(
+        arg(1),
+        text(1),
+        w,
+        end => `(right(${exact(0)}, char_length(${end})) = (${end}) collate "C")`,
+      );
     case 'indexof':
-      return `(strpos(${exact(0)}, ${text(1)}) - 1)`;
+      return `(strpos(${exact(0)}, ${exact(1)}) - 1)`;
     case 'length':
       return `char_length(${text(0)})`;
     case 'substring':
@@ -37,7 +42,8 @@ export function callSql(expr: TypedCall, w: SqlWriter): string {
     case 'trim':
       return `btrim(${text(0)}, ${w.bind(WHITE_SPACE, 'text')})`;
     case 'concat':
-      return `(${text(0)} || ${text(1)})`;
+      // Columns of different collations have none in common; the database's own is taken for what follows.
+      return `((${text(0)}) collate "default" || (${text(1)}) collate "default")`;
     case 'round':
     case 'floor':
     case 'ceiling':

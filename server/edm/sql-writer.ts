@@ -11,7 +11,10 @@ export interface SqlFragment {
   readonly values: readonly SqlValue[];
 }
 
-/** Binds a value in the fragment being written and returns its placeholder with its cast, such as `$3::bigint`. */
+/**
+ * Binds a value in the fragment being written and returns what stands in its text for the placeholder with its cast; in the
+ * finished fragment that is `$3::bigint`.
+ */
 export type BindValue = (value: SqlValue, cast: string) => string;
 
 /** What translation needs beside the tree. */

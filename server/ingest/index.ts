@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import express, { type Request, Router } from 'express';
-import { requireToken } from '../base/auth/bearer.ts';
+import { requireScope, type Viewer } from '../base/auth/viewer.ts';
 import { type ErrorDetail, PulsefeedError } from '../base/errors.ts';
 import { factsOf } from '../base/http/app.ts';
 import type { Observe } from '../base/observe.ts';
@@ -12,7 +12,8 @@ import type { EventLog, ReportedChange } from '../log/index.ts';
 export interface IngestOptions {
   readonly log: EventLog;
   readonly observe: Observe;
-  readonly token: string | undefined;
+  /** Who asks. @throws EE-200 for a token that is not valid. */
+  readonly authenticate: (authorization: string | undefined) => Promise<Viewer>;
   readonly maxBodyBytes: number;
   /** ResourceNames that may be reported: those of the configuration. */
   readonly resources: ReadonlySet<string>;
@@ -40,12 +41,12 @@ const validateBody: ValidateFunction<IngestBody> = new Ajv2020({ allErrors: true
 export function ingestRouter(options: IngestOptions): Router {
   const router = Router();
   const types = ['application/json', 'application/x-ndjson', 'application/ndjson'];
-  router.all('/ingest', (request, response, next) => {
+  router.all('/ingest', async (request, response, next) => {
     factsOf(response).route = 'ingest';
     if (request.method !== 'POST') {
       throw new PulsefeedError('EE-108', 'Changes are reported by POST.', { headers: { Allow: 'POST' } });
     }
-    requireToken(request.headers.authorization, options.token, 'PULSEFEED_INGEST_TOKEN');
+    requireScope(await options.authenticate(request.headers.authorization), 'ingest');
     if (request.is(types) === false) {
       throw new PulsefeedError('EE-111', `Content-Type must be one of ${types.join(', ')}.`);
     }

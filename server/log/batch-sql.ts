@@ -148,25 +148,39 @@ select count(*)::int as taken from taken`,
   };
 }
 
-/** Lines up the next records of a seeding run, leaving out those that have their event already. */
-export function takeSeedEntries(limit: number): Statement {
+/** The entries of one resource in the next part of a seeding run. */
+export interface SeedPartRow {
+  readonly id: number;
+  readonly name: string;
+  readonly entries: number;
+  /** The last position of the whole part. */
+  readonly last: bigint;
+}
+
+/**
+ * Where the next part of a seeding run ends and what is in it. Positions become visible in their order, so whoever
+ * goes on `after` the last one misses none, and need not walk over the entries that were deleted before it: with a
+ * million of them and an old snapshot open, that walk would grow with every step.
+ */
+export function nextSeedPart(limit: number, after: bigint): Statement {
   return {
-    name: 'sequencer_take_seed',
     text: `
 with part as (
-  delete from pulsefeed.seed_entry
-  where pos in (select pos from pulsefeed.seed_entry order by pos limit $1)
-  returning pos, resource_id, key
-), lined as (
-  ${insertKeys(stepTables)}
-  select resource_id, key, true, max(pos), 'i', null, '{}', '{}' from part e
-  where not exists (select from pulsefeed.record_state s where s.resource_id = e.resource_id and s.key = e.key)
-  group by resource_id, key
+  select pos, resource_id from pulsefeed.seed_entry where pos > $2 order by pos limit $1
 )
-select count(*)::int as taken from part`,
-    values: [limit],
+select r.id, r.name, count(*)::int as entries, (select max(pos) from part) as last
+from part e
+join pulsefeed.resource r on r.id = e.resource_id
+group by r.id, r.name`,
+    values: [limit, after],
   };
 }
+
+/**
+ * For a large part of a seeding run. Its sorts and hashes take about 20 MB; compiling its statements costs more than
+ * it saves.
+ */
+export const widenSeedStep = `set local work_mem = '32MB'; set local jit = off`;
 
 /**
  * Queues records whose rule with now() is due, and moves the clock that rules are read by. In the step's own

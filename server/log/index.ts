@@ -66,6 +66,15 @@ export {
 } from './health.ts';
 export { dense, type Numbering, snowflake } from './numbering.ts';
 export {
+  queueAll,
+  queueGained,
+  queueLost,
+  queueMatching,
+  type WalkPart,
+  type WalkPlace,
+  waitingChanges,
+} from './queue.ts';
+export {
   type EventPage,
   eventAlias,
   eventColumns,

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { openSession } from '../../testing/gates.ts';
 import { drain, type LogDatabase, logDatabase, readAll } from '../../testing/log-database.ts';
 import { maxSequence, snowflake } from './index.ts';
 
@@ -101,6 +102,39 @@ describe('the numbers of the log', () => {
     assert.equal((await log.log.head()).head, maxSequence);
     await report(log, 'D');
     await assert.rejects(sequencer.step(), { code: 'EE-900', message: /Int64/ });
+  });
+
+  it('are told to whoever listens, the head once a step', async () => {
+    const log = await logDatabase();
+    const listener = await openSession(log.url, 'listener');
+    const told: (string | undefined)[] = [];
+    listener.client.on('notification', ({ payload }) => told.push(payload));
+    await listener.run('listen pulsefeed_head');
+    const sequencer = log.sequencer();
+    await report(log, 'A', 'B');
+    await drain(sequencer);
+    await sequencer.step();
+    await report(log, 'C');
+    await drain(sequencer);
+    // What was sent before this answer has arrived with it.
+    await listener.run('select');
+    assert.deepEqual(told, ['2', '3']);
+  });
+
+  it('have their time kept, one a second at most', async () => {
+    const log = await logDatabase();
+    const sequencer = log.sequencer();
+    for (const key of ['A', 'B', 'C']) {
+      await report(log, key);
+      await drain(sequencer);
+    }
+    const times = () =>
+      log.db.query<[bigint]>({ text: 'select seq from pulsefeed.log_time order by seq', rowMode: 'array' });
+    assert.deepEqual(await times(), [[1n]]);
+    await log.write(`update pulsefeed.log_time set at = at - interval '1 second'`);
+    await report(log, 'D');
+    await drain(sequencer);
+    assert.deepEqual(await times(), [[1n], [4n]]);
   });
 
   it('may carry the time, and still count up inside a batch and never fall with the clock', async () => {

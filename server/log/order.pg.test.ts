@@ -1,5 +1,12 @@
 import assert from 'node:assert/strict';
-import { drain, type LogDatabase, logDatabase, readPulses } from '../../testing/log-database.ts';
+import {
+  drain,
+  emptyLogDatabase,
+  type LogDatabase,
+  logDatabase,
+  readPulses,
+  sharedLogDatabase,
+} from '../../testing/log-database.ts';
 
 /** Numbers what is waiting in one go and returns the pulses that came of it. */
 async function numbered(log: LogDatabase, batchSize = 10_000): Promise<string[]> {
@@ -8,18 +15,35 @@ async function numbered(log: LogDatabase, batchSize = 10_000): Promise<string[]>
   return readPulses(log.log, head);
 }
 
-/** The same history, worked off in one step and in steps of about 7 changes. */
-const batchSizes = [10_000, 7];
+/** The same histories, worked off in one step and in steps of about 7 changes, on both engines. */
+const variants = [
+  { engine: 'PostgreSQL', batchSize: 10_000 },
+  { engine: 'PostgreSQL', batchSize: 7 },
+  { engine: 'PGlite', batchSize: 7 },
+] as const;
 
 const family = `
   insert into office values ('O', null);
   insert into property values ('P1', 'O'), ('P2', 'O');
   insert into media values ('M1', 'P1'), ('M2', 'P1'), ('M3', 'P2');`;
 
-for (const batchSize of batchSizes) {
-  describe(`the order of pulses in batches of ${batchSize}`, () => {
+for (const { engine, batchSize } of variants) {
+  describe(`the order of pulses in batches of ${batchSize} on ${engine}`, () => {
+    let shared: LogDatabase;
+
+    before(async function () {
+      // PGlite takes seconds to start on a busy machine.
+      this.timeout(60_000);
+      shared = await sharedLogDatabase(engine);
+    });
+
+    async function emptyLog(): Promise<LogDatabase> {
+      await emptyLogDatabase(shared);
+      return shared;
+    }
+
     it('puts parents before their children as they appear', async () => {
-      const log = await logDatabase();
+      const log = await emptyLog();
       await log.write(family);
       assert.deepEqual(await numbered(log, batchSize), [
         'Office/O',
@@ -32,7 +56,7 @@ for (const batchSize of batchSizes) {
     });
 
     it('puts parents first also where the child was written first, under a deferred foreign key', async () => {
-      const log = await logDatabase();
+      const log = await emptyLog();
       await log.write(`
         insert into media values ('M', 'P');
         insert into property values ('P', 'O');
@@ -41,7 +65,7 @@ for (const batchSize of batchSizes) {
     });
 
     it('puts children before their parents as they go, though a cascade writes the parent first', async () => {
-      const log = await logDatabase();
+      const log = await emptyLog();
       await log.write(family);
       await numbered(log);
       await log.write(`delete from office where "OfficeKey" = 'O'`);
@@ -60,7 +84,7 @@ for (const batchSize of batchSizes) {
     });
 
     it('turns a changed key into the old one going and the new one coming, with its children in between', async () => {
-      const log = await logDatabase();
+      const log = await emptyLog();
       await log.write(family);
       await numbered(log);
       await log.write(`update property set "ListingKey" = 'P9' where "ListingKey" = 'P1'`);
@@ -73,7 +97,7 @@ for (const batchSize of batchSizes) {
     });
 
     it('moves a child to its new parent before the old parent goes', async () => {
-      const log = await logDatabase();
+      const log = await emptyLog();
       await log.write(family);
       await numbered(log);
       await log.write(`
@@ -83,7 +107,7 @@ for (const batchSize of batchSizes) {
     });
 
     it('puts a main office before its branches, three levels deep, and after them as they go', async () => {
-      const log = await logDatabase();
+      const log = await emptyLog();
       await log.write(`
         insert into office values ('desk', 'branch'), ('branch2', 'main'), ('branch', 'main'), ('main', null);`);
       assert.deepEqual(await numbered(log, batchSize), [
@@ -100,7 +124,7 @@ for (const batchSize of batchSizes) {
     });
 
     it('knows a main office that names itself as its main office', async () => {
-      const log = await logDatabase();
+      const log = await emptyLog();
       await log.write(`insert into office values ('desk', 'branch'), ('branch', 'main'), ('main', 'main');`);
       assert.deepEqual(await numbered(log, batchSize), ['Office/main', 'Office/branch', 'Office/desk']);
       await log.write(`delete from office where "OfficeKey" = 'main'`);
@@ -108,7 +132,7 @@ for (const batchSize of batchSizes) {
     });
 
     it('ends where offices name each other in a circle, and loses none of them', async () => {
-      const log = await logDatabase();
+      const log = await emptyLog();
       await log.write(`
         insert into office values ('a', 'b'), ('b', 'c'), ('c', 'a'), ('below', 'a'), ('deeper', 'below');`);
       const pulses = await numbered(log, batchSize);
@@ -119,7 +143,7 @@ for (const batchSize of batchSizes) {
     });
 
     it('keeps a chain of 60 offices in order', async () => {
-      const log = await logDatabase();
+      const log = await emptyLog();
       await log.write(`
         insert into office
         select 'o' || n, case when n > 1 then 'o' || n - 1 end from generate_series(60, 1, -1) n`);
@@ -128,7 +152,7 @@ for (const batchSize of batchSizes) {
     });
 
     it('folds many changes of one record in one transaction into one pulse, at its last change', async () => {
-      const log = await logDatabase();
+      const log = await emptyLog();
       await log.write(`
         insert into showing values (1), (2), (3);
         update showing set note = note + 1 where "ShowingId" = 1;
@@ -137,14 +161,14 @@ for (const batchSize of batchSizes) {
     });
 
     it('gives no number to a record that came and went unseen', async () => {
-      const log = await logDatabase();
+      const log = await emptyLog();
       await log.write(`${family} delete from office;`);
       assert.deepEqual(await numbered(log, batchSize), []);
       assert.equal((await log.log.head()).head, 0n);
     });
 
     it('expands a TRUNCATE from what it knows, children before parents', async () => {
-      const log = await logDatabase();
+      const log = await emptyLog();
       await log.write(family);
       await numbered(log);
       await log.write('truncate office cascade');
@@ -156,7 +180,7 @@ for (const batchSize of batchSizes) {
     });
 
     it('shows what was written again after a TRUNCATE in the same transaction as present', async () => {
-      const log = await logDatabase();
+      const log = await emptyLog();
       await log.write(family);
       await numbered(log);
       await log.write(`truncate media; insert into media values ('M2', 'P2'), ('M4', 'P2')`);

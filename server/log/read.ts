@@ -1,4 +1,4 @@
-import type { Queryable } from '../base/db/index.ts';
+import type { Queryable, Statement } from '../base/db/index.ts';
 import { PulsefeedError } from '../base/errors.ts';
 import { asSequence, type EntityEventSequence } from './sequence-number.ts';
 
@@ -30,10 +30,17 @@ export interface Pulse {
 
 /** Which pulses are wanted. Every part is one statement with one snapshot. */
 export interface ReadQuery {
-  /** Placeholders from $1 on; visibility and the seek position are part of it. */
+  /** Placeholders from $1 on; the seek position is part of it. */
   readonly where: SqlFragment;
   /** For `count`: the same without the seek position, placeholders from $1 on. */
   readonly countWhere?: SqlFragment;
+  /**
+   * Makes the SQL that yields the `feed_id`s that the reader holds; resolved in the statement itself, since a list
+   * made before it could miss a feed and page past its pulses. Absent: everyone's log, nothing is tested.
+   */
+  readonly held?: (firstParameter: number) => SqlFragment | undefined;
+  /** No pulse at or below this can match `where`: where the postings of a narrow feed are entered. */
+  readonly above?: bigint;
   /** `order by` list, ending in the sequence; its placeholders are among those of `where`. Absent: ascending. */
   readonly orderBy?: string;
   /** The values of the order for each pulse, as SQL text expressions. */
@@ -47,6 +54,8 @@ export interface EventPage {
   readonly pulses: readonly Pulse[];
   readonly head: EntityEventSequence;
   readonly epoch: number;
+  /** The version of the rules in the same snapshot. */
+  readonly ruleVersion: number;
   /** All that match, present when `countWhere` was given. */
   readonly count?: bigint;
 }
@@ -54,6 +63,7 @@ export interface EventPage {
 type Row = [
   head: bigint,
   epoch: number,
+  ruleVersion: number,
   count: bigint | null,
   seq: bigint | null,
   resource: number | null,
@@ -77,47 +87,90 @@ export function createReader(db: Queryable): (query: ReadQuery) => Promise<Event
     const rows = await db.query<Row>(pageStatement(query));
     const first = rows[0];
     if (first === undefined) throw new PulsefeedError('EE-300', 'The log has not been set up.');
-    if (rows.some(row => row[4] !== null && !names.has(row[4]))) await learnNames();
+    if (rows.some(row => row[5] !== null && !names.has(row[5]))) await learnNames();
     const pulses: Pulse[] = [];
-    for (const [, , , seq, resource, key, ...position] of rows) {
+    for (const [, , , , seq, resource, key, ...position] of rows) {
       if (seq === null || resource === null || key === null) continue;
       pulses.push({ sequence: asSequence(seq), resource: names.get(resource) ?? '', key, position });
     }
-    const page = { pulses, head: asSequence(first[0]), epoch: first[1] };
-    return first[2] === null ? page : { ...page, count: first[2] };
+    const [head, epoch, ruleVersion, count] = first;
+    const page = { pulses, head: asSequence(head), epoch, ruleVersion };
+    return count === null ? page : { ...page, count };
   };
 }
 
-function pageStatement(query: ReadQuery): { text: string; values: unknown[]; rowMode: 'array' } {
+function pageStatement(query: ReadQuery): Statement {
   const values: unknown[] = [...query.where.values];
-  values.push(query.limit);
-  const limit = `$${values.length}::bigint`;
-  values.push(query.offset ?? 0);
-  const offset = `$${values.length}::bigint`;
+  const bind = (value: unknown, cast: string) => `$${values.push(value)}::${cast}`;
+  const limit = bind(query.limit, 'bigint');
+  const offset = bind(query.offset ?? 0, 'bigint');
+  const held = query.held?.(values.length + 1);
+  if (held !== undefined) values.push(...held.values);
+  const above = held === undefined ? '' : bind(query.above ?? 0n, 'bigint');
   let count = 'null::bigint';
   if (query.countWhere !== undefined) {
     const shift = values.length;
     // The count's placeholders begin at $1 as well: they are moved behind those of the page.
-    const text = query.countWhere.text.replace(/\$(\d+)/g, (_, n: string) => `$${Number(n) + shift}`);
+    const where = query.countWhere.text.replace(/\$(\d+)/g, (_, n: string) => `$${Number(n) + shift}`);
     values.push(...query.countWhere.values);
-    count = `(select count(*) from pulsefeed.entity_event e where ${text})`;
+    count =
+      held === undefined
+        ? `(select count(*) from pulsefeed.entity_event e where ${where})`
+        : `(select count(*) from (${visibleTo(where, '0', '')}) v)`;
   }
   const position = (query.position ?? []).map((sql, index) => `${sql} as position${index}`);
   const columns = ['e.seq', 'e.resource_id', 'e.key', ...position];
   const outer = ['p.seq', 'p.resource_id', 'p.key', ...position.map((_, index) => `p.position${index}`)];
+  const order = query.orderBy ?? 'e.seq';
+  // In the order of the log each part need not yield more than the page; in any other all of it is ordered.
+  const part = query.orderBy === undefined ? `limit ${limit} + ${offset}` : '';
+  const from =
+    held === undefined
+      ? `pulsefeed.entity_event e where ${query.where.text}`
+      : `(${visibleTo(query.where.text, above, part)}) v join pulsefeed.entity_event e on e.seq = v.seq`;
   // The lateral join keeps the order of its inner side; the head's row makes an empty page carry the head too.
   return {
-    text: `
-select h.last_seq, h.epoch, ${count}, ${outer.join(', ')}
+    text: `${held === undefined ? '' : heldFeeds(held.text)}
+select h.last_seq, h.epoch, h.rule_version, ${count}, ${outer.join(', ')}
 from pulsefeed.log_head h
 left join lateral (
   select ${columns.join(', ')}
-  from pulsefeed.entity_event e
-  where ${query.where.text}
-  order by ${query.orderBy ?? 'e.seq'}
+  from ${from}
+  order by ${order}
   limit ${limit} offset ${offset}
 ) p on true`,
     values,
     rowMode: 'array',
   };
+}
+
+/** What the reader holds, once for the statement: the bits of the shared feeds, and the narrow feeds. */
+function heldFeeds(held: string): string {
+  return `
+with held as materialized (
+  select f.id, f.bit from pulsefeed.feed f where f.id in (${held})
+), shared as materialized (
+  select coalesce(bit_or(1::bigint << bit), 0) as mask from held where bit is not null
+)`;
+}
+
+/**
+ * The numbers of the pulses that the reader may see: shared feeds by walking the log and testing their bits, narrow
+ * ones through their postings. Written as two parts so that the planner has nothing to choose: one index each.
+ * A reader without shared feeds never enters the first part.
+ */
+function visibleTo(where: string, above: string, part: string): string {
+  return `
+  (select e.seq from pulsefeed.entity_event e
+   where (select mask from shared) <> 0 and (e.shared & (select mask from shared)) <> 0 and ${where}
+   order by e.seq ${part})
+  union
+  (select n.seq from held f
+   cross join lateral (
+     select p.seq from pulsefeed.event_feed p
+     join pulsefeed.entity_event e on e.seq = p.seq
+     where p.feed_id = f.id and p.seq > ${above} and ${where}
+     order by p.seq ${part}
+   ) n
+   where f.bit is null)`;
 }

@@ -102,6 +102,7 @@ const pulsedSince = `(
   where p.seq is not null
 )`;
 
+// Both statements probe an index for each record: the planner is not left to read a whole table for every chunk.
 function liveStatement(
   walk: LiveWalk,
   window: ReconcileWindow,
@@ -132,7 +133,11 @@ with known as materialized (
       when ${timed ? modified : 'false'} then 'modified'
     end as finding
   from chunk c
-  left join pulsefeed.record_state s on s.resource_id = (select id from known) and s.key = c.key
+  left join lateral (
+    select r.key, r.own, r.pass, r.vis, r.parents from pulsefeed.record_state r
+    where r.resource_id = (select id from known) and r.key = c.key
+    limit 1
+  ) s on true
 ), different as (
   select key, finding from judged where finding is not null and not too_long
 )${chunk.write ? `, ${written(`case finding when 'fresh' then 'i' else 'u' end`)}` : ''}
@@ -157,7 +162,6 @@ function storedStatement(
   walk: LiveWalk,
   chunk: { after: string | null; limit: number; write: boolean },
 ): Statement {
-  // One probe of the key's index a record: the planner is not left to read the whole table for every chunk.
   return {
     text: `
 with known as materialized (

@@ -3,7 +3,8 @@ import { buildLogDatabase, drain, gateAt, openLogDatabase, readAll } from '../..
 import { type PostgresServer, privateServer } from '../../testing/postgres.ts';
 import { withConnection } from '../../testing/with-connection.ts';
 
-const kills = Number(process.env.PULSEFEED_TORTURE_KILLS ?? 3);
+/** How often Postgres is killed; `npm run torture` raises it. */
+const kills = Number(process.env.PULSEFEED_TORTURE ?? 3);
 
 describe('the log when Postgres is killed', () => {
   let server: PostgresServer;

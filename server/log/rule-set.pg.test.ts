@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { openSession } from '../../testing/gates.ts';
 import { drain, gateAt, logDatabase } from '../../testing/log-database.ts';
-import { digest, resources } from '../../testing/log-resources.ts';
+import { resources } from '../../testing/log-resources.ts';
 import { digestOf, publishRules } from './index.ts';
 
 const note = { resource: 'Note', key: 'A', op: 'upsert' } as const;
@@ -19,7 +19,7 @@ describe('the rules that numbers are given under', () => {
 
   it('stop a process that was started with others, and take nothing from the outbox', async () => {
     const log = await logDatabase();
-    const stranger = log.sequencer({ digest: digestOf(otherRules) });
+    const stranger = log.sequencer({ resources: otherRules.resources });
     await log.log.append(undefined, [note]);
     assert.deepEqual(await stranger.step(), { kind: 'rules-differ' });
     assert.equal((await log.log.head()).head, 0n);
@@ -29,7 +29,7 @@ describe('the rules that numbers are given under', () => {
 
   it('stop the old processes and start the new ones in the moment in which they are published', async () => {
     const log = await logDatabase();
-    const [old, young] = [log.sequencer(), log.sequencer({ digest: digestOf(otherRules) })];
+    const [old, young] = [log.sequencer(), log.sequencer({ resources: otherRules.resources })];
     await log.log.append(undefined, [note]);
     assert.deepEqual(await young.step(), { kind: 'rules-differ' });
     assert.equal(await publishRules(log.db, otherRules), true);
@@ -73,7 +73,7 @@ describe('the rules that numbers are given under', () => {
         rowMode: 'array',
       }),
       [
-        [1, digest],
+        [1, digestOf({ resources })],
         [2, digestOf(otherRules)],
       ],
     );
@@ -83,7 +83,7 @@ describe('the rules that numbers are given under', () => {
     const log = await logDatabase();
     const [old, young] = [
       log.sequencer({ batchSize: 7 }),
-      log.sequencer({ batchSize: 7, digest: digestOf(otherRules) }),
+      log.sequencer({ batchSize: 7, resources: otherRules.resources }),
     ];
     await log.write('insert into showing select n, 0 from generate_series(1, 50) n');
     for (let n = 0; n < 10; n++) await old.step();

@@ -8,16 +8,18 @@ import {
   keepStep,
   largeTables,
   lockHead,
+  nextSeedPart,
   queueDue,
   resourcesInBatch,
+  type SeedPartRow,
   setStage,
   stepTables,
   type TakenRow,
   takePart,
-  takeSeedEntries,
   takeTransactions,
+  widenSeedStep,
 } from './batch-sql.ts';
-import { evaluate, expandFlips, type Follower } from './evaluate-sql.ts';
+import { evaluate, expandFlips, type Follower, type SeedRange } from './evaluate-sql.ts';
 import { type NumberedRow, numberPulses, setDepths } from './number-sql.ts';
 import { type Numbering, usedUp } from './numbering.ts';
 import { type RecordSource, type SourceSet, unconfigured } from './record-source.ts';
@@ -75,6 +77,8 @@ export class Sequencer {
    * Reading from here on skips the dead entries that a long-running transaction keeps in the index.
    */
   #horizon = '0';
+  /** The last seed entry taken: all up to it are gone. */
+  #seedPosition = 0n;
 
   constructor(options: SequencerOptions) {
     this.#options = options;
@@ -88,18 +92,23 @@ export class Sequencer {
   }
 
   /**
-   * Numbers the next records that a seeding run lined up, by their position alone. `idle` when none is left;
-   * a large batch that is still open is worked on first.
+   * Numbers the next records that a seeding run lined up, by their position alone: `changes` are the entries taken,
+   * `pulses` the numbers given. `idle` when none is left, `standby` while a large batch is open, which `step` works on.
    */
   async seedStep(limit: number): Promise<StepOutcome> {
     return this.#run(async (tx, head) => {
-      if (head.batch_stage !== null) return this.#largeStep(tx, head);
-      const [row] = await tx.query<{ taken: number }>(takeSeedEntries(limit));
-      if (row === undefined || row.taken === 0) return { kind: 'idle' };
-      const whole = await this.#evaluateStep(tx, false);
-      return whole
-        ? this.#number(tx, stepTables, head, { changes: row.taken, more: true })
-        : working(row.taken);
+      if (head.batch_stage !== null) return { kind: 'standby' };
+      const after = this.#seedPosition;
+      let part = await tx.query<SeedPartRow>(nextSeedPart(limit, after));
+      if (part.length === 0 && after > 0n) part = await tx.query<SeedPartRow>(nextSeedPart(limit, 0n));
+      const last = part[0]?.last;
+      if (last === undefined) return { kind: 'idle' };
+      const changes = part.reduce((sum, { entries }) => sum + entries, 0);
+      if (changes > smallSeedPart) await tx.script(widenSeedStep);
+      const seeding = { after: after < last ? after : 0n, last };
+      this.#seedPosition = last;
+      const whole = await this.#evaluateSeeds(tx, this.#withSources(part), seeding);
+      return whole ? this.#number(tx, stepTables, head, { changes, more: true }) : working(changes);
     });
   }
 
@@ -120,6 +129,7 @@ export class Sequencer {
       }
     } catch (error) {
       this.#horizon = '0';
+      this.#seedPosition = 0n;
       await this.close().catch((closeError: unknown) => {
         throw new AggregateError([error, closeError], 'A step failed, and closing its session too.');
       });
@@ -161,7 +171,7 @@ export class Sequencer {
       await tx.query(setStage('expanding', null));
       return working(took.taken);
     }
-    const whole = await this.#evaluateStep(tx, true);
+    const whole = await this.#evaluateStep(tx);
     return whole
       ? this.#number(tx, stepTables, head, { changes: took.taken, more: took.over !== null })
       : working(took.taken);
@@ -201,19 +211,40 @@ export class Sequencer {
    * Looks at all keys of a step, parents first, so that each record is looked at once and after its parents. False
    * when the children of flipped parents are more than a step may take: the rest has then become the large batch.
    */
-  async #evaluateStep(tx: Queryable, sorted: boolean): Promise<boolean> {
+  async #evaluateStep(tx: Queryable): Promise<boolean> {
     let waiting = await this.#waitingSources(tx, stepTables);
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-      const flips = await this.#evaluate(tx, next, stepTables, sorted);
-      if (sorted && next.source.selfParentSlot !== undefined) await tx.query(setDepths(next.id, stepTables));
+      const flips = await this.#evaluate(tx, next, stepTables);
+      if (next.source.selfParentSlot !== undefined) await tx.query(setDepths(next.id, stepTables));
       if (flips === 0) continue;
-      for (const follower of this.#followersOf(next.source)) {
-        if ((await this.#expandFlips(tx, follower, stepTables)) < this.#options.batchSize) continue;
-        await tx.script(keepStep);
-        await tx.query(setStage('evaluating', null));
-        return false;
-      }
+      if (!(await this.#followFlips(tx, next.source))) return false;
       waiting = await this.#waitingSources(tx, stepTables);
+    }
+    return true;
+  }
+
+  /**
+   * Looks at a part of a seeding run, and then at children that were numbered before their parent: hidden until now,
+   * they follow behind all of the part.
+   */
+  async #evaluateSeeds(tx: Queryable, part: readonly Waiting[], seeding: SeedRange): Promise<boolean> {
+    const flipped: RecordSource[] = [];
+    for (const next of part) {
+      if ((await this.#evaluate(tx, next, stepTables, seeding)) > 0) flipped.push(next.source);
+    }
+    for (const source of flipped) {
+      if (!(await this.#followFlips(tx, source))) return false;
+    }
+    return flipped.length === 0 || this.#evaluateStep(tx);
+  }
+
+  /** Finds the children of flipped records; false when they are more than a step may take. */
+  async #followFlips(tx: Queryable, parent: RecordSource): Promise<boolean> {
+    for (const follower of this.#followersOf(parent)) {
+      if ((await this.#expandFlips(tx, follower, stepTables)) < this.#options.batchSize) continue;
+      await tx.script(keepStep);
+      await tx.query(setStage('evaluating', null));
+      return false;
     }
     return true;
   }
@@ -225,7 +256,7 @@ export class Sequencer {
     }
     const [next] = await this.#waitingSources(tx, largeTables);
     if (next !== undefined) {
-      await this.#evaluate(tx, next, largeTables, true);
+      await this.#evaluate(tx, next, largeTables);
       return working(0);
     }
     for (const { id, source } of await this.#knownSources(tx)) {
@@ -235,12 +266,12 @@ export class Sequencer {
     return working(0);
   }
 
-  async #evaluate(tx: Queryable, next: Waiting, tables: BatchTables, sorted: boolean): Promise<number> {
+  async #evaluate(tx: Queryable, next: Waiting, tables: BatchTables, seeding?: SeedRange): Promise<number> {
     const [row] = await tx.query<{ flips: number }>(
       evaluate(next.source, next.id, {
         tables,
         limit: this.#options.batchSize,
-        sorted,
+        ...(seeding === undefined ? {} : { seeding }),
         followers: this.#followersOf(next.source),
         unstated: next.source.unstated ?? this.#rules?.unstated ?? `'{}'::integer[]`,
       }),
@@ -310,6 +341,9 @@ export class Sequencer {
 
 /** SQLSTATE of a number beyond its type. */
 const outOfRange = '22003';
+
+/** Parts of a seeding run up to this size need no more memory than any step. */
+const smallSeedPart = 1_000;
 
 /** A resource with keys to look at. */
 interface Waiting {

@@ -3,42 +3,41 @@ import type { EntityPage, EntitySet } from '../edm/entity-set.ts';
 import type { QueryOptions } from '../edm/index.ts';
 import { readUrl } from './entity.ts';
 import { negotiateJson, negotiateVersion } from './negotiate.ts';
-import { planCollection, planFilter, type RequestPlan } from './plan.ts';
+import { allOf, planCollection, planFilter, queryDigest, type RequestPlan, sinceFilter } from './plan.ts';
 import { type Preferences, parsePreferences } from './preferences.ts';
-import { readQuery, refuseUnserved } from './query.ts';
+import { refuseUnserved } from './query.ts';
 import type { ODataAnswer, ODataRequest } from './request.ts';
 import { collectionBody, decorator } from './respond.ts';
 import type { Service } from './service.ts';
-import type { SkipToken } from './skip-token.ts';
+import { invalidToken } from './skip-token.ts';
+import { deltaToken, nextToken, resumeQuery, scannedTo, walkLink } from './walk.ts';
 
-/** `GET /Set`: one page (Protocol 11.2.6). */
+/** `GET /Set`: one page (Protocol 11.2.6), or with a deltatoken the changes since (Protocol 11.3). */
 export async function answerCollection(
   service: Service,
   set: EntitySet,
   request: ODataRequest,
 ): Promise<ODataAnswer> {
-  const query = readQuery(request.rawQuery);
+  const resumed = resumeQuery(service, request.rawQuery);
+  const { query } = resumed;
   const format = negotiateJson(
     request.headers.accept,
     query.system.get('format')?.value,
     request.headers['odata-maxversion'],
   );
   const preferences = parsePreferences(request.headers.prefer);
-  const plan = planCollection(set, query, format, preferences, request.root, service);
-  const page = await set.readPage(plan.page, request.viewer);
-  const root = `${request.root}/${set.name}`;
-  const next = nextToken(plan, page);
-  const delta = next === undefined && preferences.trackChanges && page.head !== undefined;
+  const plan = planCollection(set, resumed, format, preferences, request.root, service);
+  const collection = `${request.root}/${set.name}`;
+  const page = await readPage(set, plan, request, () => fullQuery(collection, query));
   const body = collectionBody(
     page,
     {
-      contextUrl: `${request.root}/$metadata#${set.name}${plan.contextSelect}`,
-      ...(next === undefined ? {} : { nextLink: linkFrom(root, query, service.codec.seal(next)) }),
-      ...(delta ? { deltaLink: linkFrom(root, query, service.codec.seal(headToken(plan, page))) } : {}),
+      contextUrl: `${request.root}/$metadata#${set.name}${plan.contextSuffix}`,
+      ...links(service, collection, query, plan, page),
       annotations: annotations(plan, page, preferences),
     },
     format,
-    decorator(format, set.type.qualifiedName, key => readUrl(request.root, set, key)),
+    decorator(format, set.type, plan.page, key => readUrl(request.root, set, key)),
   );
   return {
     status: 200,
@@ -46,7 +45,7 @@ export async function answerCollection(
       'OData-Version': format.version,
       'Content-Type': format.contentType,
       Vary: 'Accept, Prefer, OData-MaxVersion',
-      ...appliedPreferences(plan, preferences),
+      ...appliedPreferences(plan, page, preferences),
     },
     body,
     route: 'collection',
@@ -54,62 +53,73 @@ export async function answerCollection(
   };
 }
 
-/** `GET /Set/$count`: digits as text (Protocol 11.2.10). */
+/** A position that is gone is answered with where to begin again (Protocol 11.3.1). @throws EE-105 with Location. */
+async function readPage(
+  set: EntitySet,
+  plan: RequestPlan,
+  request: ODataRequest,
+  beginning: () => string,
+): Promise<EntityPage> {
+  try {
+    return await set.readPage(plan.page, request.viewer);
+  } catch (error) {
+    if (!(error instanceof PulsefeedError) || error.code !== 'EE-105') throw error;
+    const { message, target } = error;
+    throw new PulsefeedError('EE-105', message, {
+      ...(target === undefined ? {} : { target }),
+      headers: { ...error.headers, Location: beginning() },
+      cause: error,
+    });
+  }
+}
+
+/** The request without its position. */
+function fullQuery(collection: string, query: QueryOptions): string {
+  const position = ['skiptoken', 'deltatoken'].map(name => query.system.get(name as 'skiptoken')?.raw);
+  const kept = query.all.map(({ raw }) => raw).filter(raw => !position.includes(raw));
+  return kept.length === 0 ? collection : `${collection}?${kept.join('&')}`;
+}
+
+function links(
+  service: Service,
+  collection: string,
+  query: QueryOptions,
+  plan: RequestPlan,
+  page: EntityPage,
+): { nextLink?: string; deltaLink?: string } {
+  const next = nextToken(plan, page);
+  if (next !== undefined) return { nextLink: walkLink(service, collection, query, next) };
+  const delta = deltaToken(plan, page);
+  return delta === undefined ? {} : { deltaLink: walkLink(service, collection, query, delta) };
+}
+
+/** What a count is not affected by, and so may be sent with it (Protocol 11.2.10). */
+const withoutEffect = ['count', 'expand', 'orderby', 'select', 'skip', 'top'] as const;
+
+/** `GET /Set/$count`: digits as text (Protocol 11.2.10); with a deltatoken the number of changes (11.3.2). */
 export async function answerCount(
   service: Service,
   set: EntitySet,
   request: ODataRequest,
 ): Promise<ODataAnswer> {
-  const query = readQuery(request.rawQuery);
-  refuseUnserved(query, ['filter', 'format']);
+  const { query, token } = resumeQuery(service, request.rawQuery);
+  refuseUnserved(query, ['deltatoken', 'filter', 'format', 'schemaversion', ...withoutEffect]);
+  if (token !== undefined && token.query !== queryDigest(service.codec, set, query)) {
+    throw invalidToken(token.use);
+  }
   const { version } = negotiateVersion(request.headers['odata-maxversion']);
-  const count = await set.count(planFilter(set.type, service.model, query), request.viewer);
+  const since = token?.after[0];
+  const filter = allOf([
+    planFilter(set.type, service.model, query),
+    since == null ? undefined : sinceFilter(set.type, since),
+  ]);
+  const count = await set.count(filter, request.viewer);
   return {
     status: 200,
-    headers: { 'OData-Version': version, 'Content-Type': 'text/plain' },
+    headers: { 'OData-Version': version, 'Content-Type': 'text/plain', Vary: 'OData-MaxVersion' },
     body: count.toString(),
     route: 'count',
   };
-}
-
-/** The token of the next page, exactly when more is owed: rows match beyond this page and `$top` allows them. */
-function nextToken(plan: RequestPlan, page: EntityPage): SkipToken | undefined {
-  const last = page.rows.at(-1);
-  const remaining = plan.remaining === undefined ? undefined : plan.remaining - page.rows.length;
-  if (!page.more || last === undefined || remaining === 0) return undefined;
-  return {
-    query: plan.digest,
-    after: last.position,
-    ...(remaining === undefined ? {} : { remaining }),
-    ...walkOf(plan, page),
-  };
-}
-
-/** Where a walk that has met the head goes on later: `gt head` in OData's dress (Protocol 11.3). */
-function headToken(plan: RequestPlan, page: EntityPage): SkipToken {
-  if (!plan.keyOrder) {
-    throw new PulsefeedError('EE-112', 'Changes are tracked in the order of EntityEventSequence only.', {
-      target: 'Prefer',
-    });
-  }
-  return { query: plan.digest, after: [scannedTo(page).toString()], ...walkOf(plan, page) };
-}
-
-/** The epoch, and the head when the walk began: what tells a fresh walk from a stale reader. */
-function walkOf(plan: RequestPlan, page: EntityPage): Pick<SkipToken, 'epoch' | 'head'> {
-  if (page.epoch === undefined || page.head === undefined) return {};
-  return { epoch: page.epoch, head: plan.token?.head ?? page.head.toString() };
-}
-
-/** Repeats the client's own options with the position; `$skip` was spent on the first page (NOSKIP). */
-function linkFrom(root: string, query: QueryOptions, token: string): string {
-  const kept = query.all.filter(({ name }) => !/^\$?(skip|skiptoken)$/i.test(name));
-  const options = [...kept.map(({ name, value }) => [name, value] as const), ['$skiptoken', token] as const];
-  return `${root}?${options.map(([name, value]) => `${encode(name)}=${encode(value)}`).join('&')}`;
-}
-
-function encode(text: string): string {
-  return encodeURIComponent(text).replaceAll("'", '%27').replace(/^%24/, '$').replace(/^%40/, '@');
 }
 
 function annotations(
@@ -122,22 +132,21 @@ function annotations(
   if (!preferences.includeAnnotations && page.rows.length > 0) return {};
   return {
     'pulsefeed.head': head,
-    ...(plan.keyOrder ? { 'pulsefeed.scannedTo': scannedTo(page) } : {}),
+    ...(plan.keyOrder ? { 'pulsefeed.scannedTo': scannedTo(plan, page) } : {}),
     'pulsefeed.epoch': epoch,
   };
 }
 
-/** A page that is not the last was scanned to its last row; the last one to the head of its snapshot. */
-function scannedTo(page: EntityPage): bigint {
-  const last = page.rows.at(-1)?.position[0];
-  return page.more && last != null ? BigInt(last) : (page.head ?? 0n);
-}
-
-function appliedPreferences(plan: RequestPlan, preferences: Preferences): Record<string, string> {
+function appliedPreferences(
+  plan: RequestPlan,
+  page: EntityPage,
+  preferences: Preferences,
+): Record<string, string> {
+  const tracks = plan.tracking !== undefined && plan.token === undefined && page.head !== undefined;
   const applied = [
     preferences.maxPageSize === undefined ? '' : `maxpagesize=${plan.page.limit}`,
     preferences.omitNulls ? 'omit-values=nulls' : '',
-    preferences.trackChanges && plan.keyOrder && plan.token === undefined ? 'track-changes' : '',
+    tracks ? 'track-changes' : '',
   ].filter(text => text !== '');
   return applied.length === 0 ? {} : { 'Preference-Applied': applied.join(', ') };
 }

@@ -1,8 +1,10 @@
+import type { Viewer } from '../base/auth/viewer.ts';
 import type { CollectionPlan, EntityPage, EntityRow, EntitySet, ShapePlan } from '../edm/entity-set.ts';
 import {
   defineEntityType,
   type EntityType,
   filterToSql,
+  lowerBound,
   orderSql,
   primitive,
   seekItems,
@@ -13,21 +15,32 @@ import {
   type EventLog,
   eventAlias,
   eventColumns,
+  maxSequence,
   type Pulse,
   type ReadQuery,
   type SqlFragment,
 } from '../log/index.ts';
+import type { VisibilityPolicy } from '../visibility/index.ts';
 import type { RecordUrl } from './record-url.ts';
 
-/** The feed as an entity set: read only, in the order of its numbers (RCP-027). */
-export function entityEventSet(log: EventLog, recordUrl: RecordUrl | undefined): EntitySet {
+/** The feed as an entity set: read only, in the order of its numbers, each reader its own (RCP-027). */
+export function entityEventSet(
+  log: EventLog,
+  policy: VisibilityPolicy,
+  recordUrl: RecordUrl | undefined,
+): EntitySet {
   const type = entityEventType(recordUrl !== undefined);
+  const read = (viewer: Viewer, query: ReadQuery) =>
+    policy.read(viewer, async ({ held }) => {
+      const page = await log.read({ ...query, held });
+      return { ruleVersion: page.ruleVersion, result: page };
+    });
   return {
     name: 'EntityEvent',
     type,
     writable: false,
-    async readPage(plan) {
-      const found = await log.read(pageQuery(plan));
+    async readPage(plan, viewer) {
+      const found = await read(viewer, pageQuery(plan));
       const write = pulseWriter(plan, recordUrl);
       return {
         rows: found.pulses.slice(0, plan.limit).map(write),
@@ -37,17 +50,19 @@ export function entityEventSet(log: EventLog, recordUrl: RecordUrl | undefined):
         ...(found.count === undefined ? {} : { count: found.count }),
       } satisfies EntityPage;
     },
-    async readOne([sequence = ''], plan) {
-      const { pulses } = await log.read({
-        where: { text: `${eventAlias}.seq = $1::text::numeric`, values: [sequence] },
-        limit: 1,
-      });
-      return pulses.map(pulseWriter(plan, recordUrl))[0];
+    async readOne([sequence = ''], plan, viewer) {
+      const number = BigInt(sequence);
+      if (number < 1n || number > maxSequence) return undefined;
+      const where = { text: `${eventAlias}.seq = $1::bigint`, values: [number] };
+      const { pulses } = await read(viewer, { where, above: number - 1n, limit: 1 });
+      const [row] = pulses.map(pulseWriter(plan, recordUrl));
+      // What a number stands for is fixed for ever (ONCE), and so is its tag.
+      return row && { ...row, etag: `W/"${sequence}"` };
     },
-    async count(filter) {
-      const where = filterFragment(filter, 1);
-      const { count } = await log.read({ where: { text: 'false', values: [] }, countWhere: where, limit: 0 });
-      return count ?? 0n;
+    async count(filter, viewer) {
+      const none = { text: 'false', values: [] };
+      const found = await read(viewer, { where: none, countWhere: filterFragment(filter, 1), limit: 0 });
+      return found.count ?? 0n;
     },
   };
 }
@@ -94,12 +109,26 @@ function pageQuery(plan: CollectionPlan): ReadQuery {
   const bound = [...filter.values, ...values];
   const seek =
     plan.after === undefined ? { text: 'true', values: [] } : seekSql(items, plan.after, bound.length + 1);
+  const inLogOrder = items.length === 1 && items[0]?.descending === false;
   return {
     ...page,
+    above: lowestOf(plan, inLogOrder),
     where: { text: `${filter.text} and ${seek.text}`, values: [...bound, ...seek.values] },
-    orderBy: orderSql(items),
+    ...(inLogOrder ? {} : { orderBy: orderSql(items) }),
     position: items.map(({ sql }) => `(${sql})::text`),
   };
+}
+
+/** The number above which every pulse of the page lies, as far as the filter and the seek position tell. */
+function lowestOf(plan: CollectionPlan, inLogOrder: boolean): bigint {
+  const after = inLogOrder ? plan.after?.[0] : undefined;
+  const bounds = [
+    0n,
+    lowerBound(plan.filter, 'EntityEventSequence') ?? 0n,
+    after == null ? 0n : BigInt(after),
+  ];
+  const lowest = bounds.reduce((a, b) => (a > b ? a : b));
+  return lowest > maxSequence ? maxSequence : lowest;
 }
 
 function filterFragment(filter: TypedValue | undefined, firstParameter: number): SqlFragment {

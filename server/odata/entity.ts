@@ -1,7 +1,7 @@
 import { PulsefeedError } from '../base/errors.ts';
 import type { EntityRow, EntitySet, ShapePlan } from '../edm/entity-set.ts';
 import { bindKey, decimalText, isNavigation, parseKeyPredicate, type QueryOptions } from '../edm/index.ts';
-import { type Format, negotiateJson } from './negotiate.ts';
+import { acceptsText, type Format, negotiateJson } from './negotiate.ts';
 import { planShape } from './plan.ts';
 import { parsePreferences } from './preferences.ts';
 import { readQuery, refuseUnserved, refusing } from './query.ts';
@@ -24,13 +24,15 @@ export async function answerEntity(
   const row = await find(service, set, predicate, query, shape, request);
   const select = shape.select === undefined ? '' : `(${shape.select.join(',')})`;
   const context = `${request.root}/$metadata#${set.name}${select}/$entity`;
-  const decorate = decorator(format, set.type.qualifiedName, key => readUrl(request.root, set, key));
+  const decorate = decorator(format, set.type, shape, key => readUrl(request.root, set, key));
   return {
     status: 200,
     headers: {
       'OData-Version': format.version,
       'Content-Type': format.contentType,
       Vary: 'Accept, Prefer, OData-MaxVersion',
+      ...(row.etag === undefined ? {} : { ETag: row.etag }),
+      ...(shape.omitNulls ? { 'Preference-Applied': 'omit-values=nulls' } : {}),
     },
     body: entityBody(row, context, format, decorate),
     route: 'entity',
@@ -47,6 +49,9 @@ export async function answerProperty(
   request: ODataRequest,
 ): Promise<ODataAnswer> {
   const [first, second] = path;
+  if (first?.name === '$value' && path.length === 1) {
+    throw new PulsefeedError('EE-100', `${set.type.name} is not a media entity.`, { target: 'path' });
+  }
   const member = set.type.members.get(first?.name ?? '');
   const raw = second?.name === '$value';
   const plain = path.every(({ key }) => key === undefined) && path.length === (raw ? 2 : 1);
@@ -55,7 +60,7 @@ export async function answerProperty(
   }
   const query = readQuery(request.rawQuery);
   refuseUnserved(query, ['format']);
-  const format = raw ? jsonFormat : formatOf(request, query);
+  const format = raw ? rawFormat(request, query) : formatOf(request, query);
   const shape: ShapePlan = {
     root: request.root,
     select: [member.name],
@@ -64,7 +69,11 @@ export async function answerProperty(
     omitNulls: false,
   };
   const row = await find(service, set, predicate, query, shape, request);
-  const headers = { 'OData-Version': format.version };
+  const headers = {
+    'OData-Version': format.version,
+    Vary: 'Accept, OData-MaxVersion',
+    ...(row.etag === undefined ? {} : { ETag: row.etag }),
+  };
   // The row has one member: what stands behind its name is the value as it was written.
   const json = row.json.slice(row.json.indexOf(':') + 1, -1).trim();
   if (json === 'null') return { status: 204, headers, body: undefined, route: 'property' };
@@ -91,7 +100,16 @@ export async function answerProperty(
   };
 }
 
-const jsonFormat = negotiateJson(undefined, undefined, undefined);
+/** A raw value is text: `$format` has nothing to choose, `Accept` must leave room for it (Protocol 11.2.4.1). */
+function rawFormat(request: ODataRequest, query: QueryOptions): Format {
+  if (query.system.has('format')) {
+    throw new PulsefeedError('EE-109', 'A raw value has one format.', { target: '$format' });
+  }
+  if (!acceptsText(request.headers.accept)) {
+    throw new PulsefeedError('EE-109', 'A raw value is served as text/plain.', { target: 'Accept' });
+  }
+  return negotiateJson(undefined, undefined, request.headers['odata-maxversion']);
+}
 
 async function find(
   service: Service,

@@ -36,6 +36,16 @@ export function negotiateVersion(maxVersion: string | undefined): { version: Ver
   return value < 4.01 ? { version: '4.0', explicit: true } : { version: '4.01', explicit: true };
 }
 
+/** The version for an answer that must be given whatever was asked: 4.01 where none can be agreed on. */
+export function versionOr(maxVersion: string | undefined): Version {
+  try {
+    return negotiateVersion(maxVersion).version;
+  } catch (error) {
+    if (error instanceof PulsefeedError) return '4.01';
+    throw error;
+  }
+}
+
 /** Checks the version in which the client says it wrote its request; only a body is read by it. */
 export function checkRequestVersion(version: string | undefined, hasBody: boolean): void {
   if (version === undefined || !hasBody) return;
@@ -63,10 +73,12 @@ export function negotiateJson(
       target: formatOption === undefined ? 'Accept' : '$format',
     });
   }
+  // With full metadata the annotations of properties stand together in front, not each before its property.
+  const streaming = range.streaming && range.metadata !== 'full';
   const name = short ? 'metadata' : 'odata.metadata';
   const parameters = [
     `${name}=${range.metadata}`,
-    range.streaming ? `${short ? 'streaming' : 'odata.streaming'}=true` : '',
+    streaming ? `${short ? 'streaming' : 'odata.streaming'}=true` : '',
     range.ieee754 ? 'IEEE754Compatible=true' : '',
     range.charset ? 'charset=utf-8' : '',
   ].filter(part => part !== '');
@@ -75,7 +87,7 @@ export function negotiateJson(
     prefix: short ? '@' : '@odata.',
     metadata: range.metadata,
     ieee754: range.ieee754,
-    streaming: range.streaming,
+    streaming,
     contentType: `application/json;${parameters.join(';')}`,
   };
 }
@@ -198,6 +210,15 @@ export function wantsXml(accept: string | undefined, formatOption: string | unde
     });
   }
   return xml >= json;
+}
+
+/** True when text/plain will do; most clients ask for JSON out of habit where only text can come, and get it. */
+export function acceptsText(accept: string | undefined): boolean {
+  if (accept === undefined || accept.trim() === '') return true;
+  return parseAccept(accept).some(
+    ({ type, quality }) =>
+      quality > 0 && ['text/plain', 'text/*', '*/*', 'application/json', 'application/*'].includes(type),
+  );
 }
 
 function splitOutsideQuotes(text: string, separator: string): string[] {

@@ -19,8 +19,9 @@ import {
 import type { Format } from './negotiate.ts';
 import type { Preferences } from './preferences.ts';
 import { refuseUnserved, refusing } from './query.ts';
-import type { Service } from './service.ts';
-import type { SkipToken } from './skip-token.ts';
+import type { PageSizes, Service } from './service.ts';
+import { invalidToken, type WalkToken } from './skip-token.ts';
+import type { Resumed } from './walk.ts';
 
 /** A collection request, typed and checked; no connection has been used yet. */
 export interface RequestPlan {
@@ -28,13 +29,17 @@ export interface RequestPlan {
   /** Binds a nextLink to this query. */
   readonly digest: string;
   /** The token that the client came with. */
-  readonly token: SkipToken | undefined;
+  readonly token: WalkToken | undefined;
   /** Rows that `$top` still allows before this page; undefined without `$top`. */
   readonly remaining: number | undefined;
-  /** Names behind `#Set` in the context URL, when `$select` was given. */
-  readonly contextSelect: string;
+  /** What stands behind `#Set` in the context URL: the selected names, and `/$delta` for a read of changes. */
+  readonly contextSuffix: string;
   /** True when rows come in the ascending order of the key alone, as a log is read. */
   readonly keyOrder: boolean;
+  /** Set when the walk is to end in a deltaLink. */
+  readonly tracking: WalkToken['tracking'];
+  /** The number behind which a read of changes began. */
+  readonly since: string | undefined;
 }
 
 const served: readonly SystemOption[] = [
@@ -54,7 +59,7 @@ const served: readonly SystemOption[] = [
 /** Turns the options of a collection request into a plan. @throws EE-1xx naming the option and the place. */
 export function planCollection(
   set: EntitySet,
-  query: QueryOptions,
+  { query, token }: Resumed,
   format: Format,
   preferences: Preferences,
   root: string,
@@ -63,39 +68,89 @@ export function planCollection(
   refuseUnserved(query, served);
   checkSchemaVersion(query);
   const shape = planShape(set.type, query, format, preferences, root);
-  const filter = planFilter(set.type, model, query);
   const asked = planOrder(set.type, model, query);
-  const orderBy = withTieBreak(set.type, asked);
-  const digest = codec.digest([
-    set.name,
-    ...(['filter', 'orderby'] as const).map(name => query.system.get(name)?.value ?? ''),
-    ...[...query.aliases].flat(),
-  ]);
-  const tokenText = query.system.get('skiptoken')?.value;
-  const token = tokenText === undefined ? undefined : codec.open(tokenText, digest);
+  const keyOrder = isKeyOrder(set.type, asked);
+  const digest = queryDigest(codec, set, query);
+  if (token !== undefined && token.query !== digest) throw invalidToken(token.use);
+  const tracking = trackingOf(token, preferences, keyOrder);
+  const since = typeof tracking === 'object' ? tracking.since : undefined;
+  if (since !== undefined && format.metadata === 'none') {
+    throw new PulsefeedError('EE-109', 'Changes are not served without metadata.', { target: 'Accept' });
+  }
+  const filter = allOf([planFilter(set.type, model, query), since && sinceFilter(set.type, since)]);
   const top = integerOption(query, 'top');
-  const remaining = token === undefined ? top : token.remaining;
-  const size = Math.min(preferences.maxPageSize ?? pages.standard, pages.most);
+  const remaining = token?.use === 'skip' ? token.remaining : top;
+  const select = shape.select === undefined ? '' : `(${shape.select.join(',')})`;
   return {
     page: {
       ...shape,
       ...(filter === undefined ? {} : { filter }),
-      orderBy,
-      limit: Math.min(
-        remaining ?? size,
-        preferences.maxPageSize === undefined && remaining !== undefined ? pages.most : size,
-      ),
-      // A nextLink goes on by its position; $skip was applied on the first page.
+      orderBy: withTieBreak(set.type, asked),
+      limit: pageLimit(pages, preferences, remaining),
+      // A link goes on by its position; $skip was applied on the first page.
       skip: token === undefined ? (integerOption(query, 'skip') ?? 0) : 0,
-      ...(token === undefined ? {} : { after: token.after }),
+      ...(token?.use === 'skip' ? { after: token.after } : {}),
+      ...begunOf(token),
       count: booleanOption(query, 'count') ?? false,
     },
     digest,
     token,
     remaining,
-    contextSelect: shape.select === undefined ? '' : `(${shape.select.join(',')})`,
-    keyOrder: asked.length === 0,
+    contextSuffix: `${select}${since === undefined ? '' : '/$delta'}`,
+    keyOrder,
+    tracking,
+    since,
   };
+}
+
+function begunOf(token: WalkToken | undefined): Pick<CollectionPlan, 'begun'> {
+  if (token?.epoch === undefined || token.head === undefined) return {};
+  return { begun: { epoch: token.epoch, head: BigInt(token.head) } };
+}
+
+/** The rows of a page: the smallest of `$top`, the client's page size and the cap. */
+function pageLimit(pages: PageSizes, { maxPageSize }: Preferences, remaining: number | undefined): number {
+  // $top alone says how many rows the client is ready for; without it the standard size applies.
+  const wanted = maxPageSize ?? (remaining === undefined ? pages.standard : pages.most);
+  return Math.min(remaining ?? wanted, wanted, pages.most);
+}
+
+/** Changes are tracked in the order of the log only; the preference is ignored elsewhere (Protocol 8.2.8.6). */
+function trackingOf(
+  token: WalkToken | undefined,
+  preferences: Preferences,
+  keyOrder: boolean,
+): WalkToken['tracking'] {
+  if (token?.use === 'skip') return token.tracking;
+  if (token?.use === 'delta') return { since: token.after[0] ?? '0' };
+  return preferences.trackChanges && keyOrder ? 'all' : undefined;
+}
+
+/** What a token is bound to: the set, and the options that decide which rows there are and in which order. */
+export function queryDigest(codec: Service['codec'], set: EntitySet, query: QueryOptions): string {
+  return codec.digest([
+    set.name,
+    ...(['filter', 'orderby'] as const).map(name => query.system.get(name)?.value ?? ''),
+    ...[...query.aliases].flat(),
+  ]);
+}
+
+/** The condition that a row was added behind this number. */
+export function sinceFilter(type: EntityType, since: string): TypedValue {
+  return bindFilter(parseExpression(`${type.key[0]} gt ${since}`), type);
+}
+
+/** Joins conditions with `and`; absent ones hold for every row. */
+export function allOf(filters: readonly (TypedValue | '' | undefined)[]): TypedValue | undefined {
+  const operands = filters.filter(filter => filter !== undefined && filter !== '');
+  return operands.length > 1 ? { kind: 'and', operands, at: 0 } : operands[0];
+}
+
+function isKeyOrder(type: EntityType, asked: readonly TypedOrderItem[]): boolean {
+  const [first] = asked;
+  if (first === undefined) return true;
+  const { expr, descending } = first;
+  return !descending && expr.kind === 'field' && expr.via.length === 0 && expr.property.name === type.key[0];
 }
 
 /** `$select` and how values are written. @throws EE-101 */
@@ -141,7 +196,14 @@ function withTieBreak(type: EntityType, asked: readonly TypedOrderItem[]): reado
       ),
   );
   const ties = missing.map(name => bindOrderBy(parseOrderBy(name), type)[0]);
-  return [...asked, ...ties.filter(item => item !== undefined)];
+  // What comes behind the whole key decides nothing, and the log reads its own order faster than any other.
+  if (isKeyOrder(type, asked) && type.key.length === 1)
+    return asked.length > 0 ? asked.slice(0, 1) : ties.filter(isItem);
+  return [...asked, ...ties.filter(isItem)];
+}
+
+function isItem(item: TypedOrderItem | undefined): item is TypedOrderItem {
+  return item !== undefined;
 }
 
 function planSelect(type: EntityType, query: QueryOptions): readonly string[] | undefined {

@@ -1,4 +1,5 @@
 import type { Viewer } from '../base/auth/viewer.ts';
+import type { Queryable } from '../base/db/index.ts';
 
 /** One request as the protocol sees it: of the connection, or a member of a batch. */
 export interface ODataRequest {
@@ -13,6 +14,8 @@ export interface ODataRequest {
   /** Absolute, without a slash at its end. */
   readonly root: string;
   readonly viewer: Viewer;
+  /** The open transaction of the atomicity group that the request belongs to; absent: it stands alone. */
+  readonly tx?: Queryable;
 }
 
 /** What goes back. */

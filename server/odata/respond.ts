@@ -1,4 +1,5 @@
-import type { EntityPage, EntityRow } from '../edm/entity-set.ts';
+import type { EntityPage, EntityRow, ShapePlan } from '../edm/entity-set.ts';
+import { type EntityType, typeName } from '../edm/index.ts';
 import type { Format } from './negotiate.ts';
 
 /** What stands around the rows of a collection. */
@@ -44,24 +45,44 @@ export function entityBody(row: EntityRow, contextUrl: string, format: Format, d
   return splice(context, decorate(row));
 }
 
-/** What `metadata=minimal` and `full` add to each row; `none` adds nothing (JSON Format 4.5). */
+/**
+ * What `metadata=minimal` and `full` add to each row; `none` adds nothing (JSON Format 4.5). The id is there in full,
+ * and in minimal where a part of the key was not selected and nothing else would tell the entity.
+ */
 export function decorator(
   format: Format,
-  typeName: string,
+  type: EntityType,
+  shape: ShapePlan,
   readUrl: (key: readonly string[]) => string,
 ): Decorate {
+  if (format.metadata === 'none') return row => row.json;
   const { prefix } = format;
+  const full = format.metadata === 'full';
+  const keyOmitted = type.key.some(name => shape.select?.includes(name) === false);
+  const types = full ? [`"${prefix}type":"#${type.qualifiedName}"`] : [];
+  const propertyTypes = full ? statedTypes(type, shape, prefix) : [];
   return row => {
-    const members: string[] = [];
-    if (format.metadata === 'full') {
-      const url = JSON.stringify(readUrl(row.key));
-      members.push(`"${prefix}type":"#${typeName}"`, `"${prefix}id":${url}`);
-    }
-    if (row.etag !== undefined && format.metadata !== 'none') {
-      members.push(`"${prefix}etag":${JSON.stringify(row.etag)}`);
-    }
-    return splice(members.join(','), row.json);
+    const id = full || keyOmitted ? [`"${prefix}id":${JSON.stringify(readUrl(row.key))}`] : [];
+    const etag = row.etag === undefined ? [] : [`"${prefix}etag":${JSON.stringify(row.etag)}`];
+    return splice([...types, ...id, ...etag, ...propertyTypes].join(','), row.json);
   };
+}
+
+/** The type of each property that its JSON value does not tell (JSON Format 4.6.3). */
+function statedTypes(type: EntityType, shape: ShapePlan, prefix: string): string[] {
+  const told = ['Edm.String', 'Edm.Boolean', 'Edm.Double'];
+  return (
+    type.properties
+      .filter(({ name }) => shape.select?.includes(name) ?? true)
+      .filter(property => !told.includes(property.type.kind === 'collection' ? '' : property.type.name))
+      // An annotation must not stand alone where a null was left out.
+      .filter(({ nullable }) => !(nullable && shape.omitNulls))
+      .map(({ name, type: stated }) => `"${name}${prefix}type":"#${shortName(typeName(stated))}"`)
+  );
+}
+
+function shortName(name: string): string {
+  return name.replace(/Edm\./, '');
 }
 
 /** Puts members in front of those of a JSON object. */

@@ -17,28 +17,32 @@ export function parsePath(rawPath: string): PathSegment[] {
     .split('/')
     .filter(piece => piece !== '')
     .map(decodeOnce);
-  const joined: string[] = [];
+  const segments: string[] = [];
+  let open: string[] = [];
+  // Counted piece by piece: a path of thousands of slashes within a quote is read once.
+  let quotes = 0;
   for (const piece of decoded) {
-    const last = joined.at(-1);
-    if (last !== undefined && insideQuotedKey(last)) joined[joined.length - 1] = `${last}/${piece}`;
-    else joined.push(piece);
+    open.push(piece);
+    quotes += piece.split("'").length - 1;
+    if (quotes % 2 === 1 && /^[^('/]+\(/.test(open[0] ?? '')) continue;
+    segments.push(open.join('/'));
+    open = [];
+    quotes = 0;
   }
-  return joined.map(parseSegment);
+  if (open.length > 0) segments.push(open.join('/'));
+  return segments.map(parseSegment);
 }
 
 function decodeOnce(piece: string): string {
   try {
     const text = decodeURIComponent(piece);
-    if (text.includes('\0')) throw new URIError('NUL');
+    // Neither can be held by the database nor be written into a link.
+    if (/[\0\p{Cs}]/u.test(text)) throw new URIError('NUL or half a surrogate pair');
     return text;
   } catch (error) {
     if (!(error instanceof URIError)) throw error;
     throw new PulsefeedError('EE-100', 'The path is not valid percent-encoded UTF-8.', { target: 'path' });
   }
-}
-
-function insideQuotedKey(segment: string): boolean {
-  return /^[^('/]+\(/.test(segment) && (segment.split("'").length - 1) % 2 === 1;
 }
 
 function parseSegment(text: string): PathSegment {
@@ -51,4 +55,56 @@ function parseSegment(text: string): PathSegment {
 /** Writes a string key for a URL path: quoted, with apostrophes doubled, then percent-encoded. */
 export function encodeStringKey(key: string): string {
   return `'${encodeURIComponent(key.replaceAll("'", "''")).replaceAll("'", '%27')}'`;
+}
+
+/** A target taken apart: both parts percent-encoded as they came, the path below the service root. */
+export interface Target {
+  readonly rawPath: string;
+  readonly rawQuery: string;
+}
+
+/**
+ * Reads a URL that a client put into a body or an option: absolute, beginning with a slash, or relative to the service
+ * root (Protocol 11.7.7.1). Our own root's host and the one the client called are both ours.
+ * @throws EE-100 when it leads out of this service.
+ */
+export function splitTarget(url: string, { root, headers }: { root: string; headers: Headers }): Target {
+  const [withoutFragment = ''] = url.split('#');
+  const [start = '', ...query] = withoutFragment.split('?');
+  const rawQuery = query.join('?');
+  const own = new URL(root);
+  const absolute = /^[A-Za-z][A-Za-z0-9+.-]*:\/\/([^/]*)(.*)$/s.exec(start);
+  if (absolute !== null) {
+    const [, host = '', path = ''] = absolute;
+    const ours = [own.host, headers.host?.toLowerCase()];
+    if (!/^https?:/i.test(start) || !ours.includes(withoutDefaultPort(host.toLowerCase(), start))) {
+      throw outside();
+    }
+    return { rawPath: belowRoot(path, own.pathname), rawQuery };
+  }
+  if (start.startsWith('/')) return { rawPath: belowRoot(start, own.pathname), rawQuery };
+  return { rawPath: `/${withoutDots(start)}`, rawQuery };
+}
+
+type Headers = Readonly<Record<string, string | undefined>>;
+
+function withoutDefaultPort(host: string, url: string): string {
+  return host.replace(/^https:/i.test(url) ? /:443$/ : /:80$/, '');
+}
+
+/** Takes the path prefix of the service off, if it is there: a proxy may have taken it off already. */
+export function belowRoot(path: string, rootPath: string): string {
+  const prefix = rootPath.replace(/\/+$/, '');
+  const inside = prefix !== '' && (path === prefix || path.startsWith(`${prefix}/`));
+  return `/${withoutDots(inside ? path.slice(prefix.length) : path)}`;
+}
+
+function withoutDots(path: string): string {
+  const kept = path.split('/').filter(piece => piece !== '.' && piece !== '');
+  if (kept.includes('..')) throw outside();
+  return kept.join('/');
+}
+
+function outside(): PulsefeedError {
+  return new PulsefeedError('EE-100', 'The URL leads out of this service.', { target: 'url' });
 }

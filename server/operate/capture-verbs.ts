@@ -12,6 +12,7 @@ import {
   type ReconcileResult,
   reconcile,
   removeCapture,
+  removeStrays,
   strayCaptures,
 } from '../capture/index.ts';
 import type { VerbContext } from '../context.ts';
@@ -86,11 +87,12 @@ function registerRemove(capture: Command, context: VerbContext): void {
   const verb = capture
     .command('remove')
     .description('take the triggers off the tables: from then on changes are missed until reconcile')
-    .option('--strays', 'also what is left of resources and tables that are not configured any more')
+    .option('--strays', 'only what is left of resources and tables that are not configured any more')
     .action(async (flags: ResourceFlags & { strays?: boolean }) => {
       await withDatabase(context, verb, async (config, db) => {
         const tables = await selectedTables(context, config, db, flags.resource);
-        printResults(context, flags, await removeCapture(db, tables, { strays: flags.strays === true }));
+        const remove = flags.strays === true ? removeStrays : removeCapture;
+        printResults(context, flags, await remove(db, tables));
       });
     });
   addCommonFlags(verb);

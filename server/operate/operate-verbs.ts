@@ -41,7 +41,7 @@ function registerInit(program: Command, context: VerbContext): void {
       const guess = await guessFromCatalog(db).finally(() => db.close());
       if (guess.resources.length === 0) {
         throw new PulsefeedError(
-          'EE-700',
+          'EE-705',
           'No table looks like a RESO resource: neither by its key (ListingKey, MemberKey, OfficeKey, MediaKey, ...) nor by its name. Write pulsefeed.config.json by hand; docs/operations.md shows one.',
         );
       }

@@ -6,10 +6,12 @@ import {
   entityTypeOf,
   filterToSql,
   orderSql,
+  type SqlFragment,
   seekItems,
   seekSql,
   type TypedValue,
 } from '../edm/index.ts';
+import type { VisibilityPolicy } from '../visibility/index.ts';
 
 import { wireSql } from './wire-sql.ts';
 
@@ -17,23 +19,40 @@ import { wireSql } from './wire-sql.ts';
 const alias = 't';
 
 /** The records of one resource, straight from the provider's table. */
-export function recordSet(db: Db, table: ResourceTable): EntitySet {
+export function recordSet(db: Db, policy: VisibilityPolicy, table: ResourceTable): EntitySet {
   const type = entityTypeOf(table);
+  const { name } = table.config;
   return {
-    name: table.config.name,
+    name,
     type,
     writable: false,
-    readPage: plan => readPage(db, table, type, plan),
-    readOne: (key, plan) => readOne(db, table, type, key, plan),
-    async count(filter) {
-      const where = filterSql(filter);
-      const [row] = await db.query<{ count: bigint }>({
-        text: `select count(*) as count from ${table.quoted} ${alias} where ${where.text}`,
-        values: where.values,
-      });
-      return row?.count ?? 0n;
-    },
+    readPage: (plan, viewer) =>
+      policy.read(viewer, ({ records }) => readPage(db, table, type, plan, n => records(name, n))),
+    readOne: (key, plan, viewer) =>
+      policy.read(viewer, ({ records }) => readOne(db, table, type, key, plan, records(name, 2))),
+    count: (filter, viewer) =>
+      policy.read(viewer, async ({ records }) => {
+        const where = filterSql(filter);
+        const visible = records(name, where.values.length + 1);
+        const [row] = await db.query<{ count: bigint; version: number }>({
+          text: `
+select count(*) as count, ${ruleVersion} as version
+from ${table.quoted} ${alias}
+where ${where.text} and ${visible.text}`,
+          values: [...where.values, ...visible.values],
+        });
+        return { ruleVersion: row?.version ?? 0, result: row?.count ?? 0n };
+      }),
   };
+}
+
+/** The rules in the statement's own snapshot: the policy compares them with those that it was made for. */
+const ruleVersion = '(select rule_version from pulsefeed.log_head)';
+
+/** What a read found, and the rules it was found under. */
+interface UnderRules<T> {
+  readonly ruleVersion: number;
+  readonly result: T;
 }
 
 interface PageRow {
@@ -41,6 +60,7 @@ interface PageRow {
   readonly key: string;
   readonly position: (string | null)[];
   readonly count: bigint | null;
+  readonly version: number;
 }
 
 async function readPage(
@@ -48,26 +68,30 @@ async function readPage(
   table: ResourceTable,
   type: EntityType,
   plan: CollectionPlan,
-): Promise<EntityPage> {
+  visibleFrom: (firstParameter: number) => SqlFragment,
+): Promise<UnderRules<EntityPage>> {
   const filter = filterSql(plan.filter);
-  const { items, values } = seekItems(plan.orderBy, { alias, firstParameter: filter.values.length + 1 });
-  const bound: unknown[] = [...filter.values, ...values];
+  const visible = visibleFrom(filter.values.length + 1);
+  const matching = `${filter.text} and ${visible.text}`;
+  const bound: unknown[] = [...filter.values, ...visible.values];
+  const { items, values } = seekItems(plan.orderBy, { alias, firstParameter: bound.length + 1 });
+  bound.push(...values);
   const seek =
     plan.after === undefined ? { text: 'true', values: [] } : seekSql(items, plan.after, bound.length + 1);
   bound.push(...seek.values, plan.limit + 1, plan.skip);
   const count = plan.count
-    ? `(select count(*) from ${table.quoted} ${alias} where ${filter.text})`
+    ? `(select count(*) from ${table.quoted} ${alias} where ${matching})`
     : 'null::bigint';
   // The count's row is there even when the page is empty.
-  const rows = await db.query<PageRow | { json: null; count: bigint | null }>({
+  const rows = await db.query<PageRow | { json: null; count: bigint | null; version: number }>({
     text: `
-select c.count, p.json, p.key, p.position
-from (select ${count} as count) c
+select c.count, c.version, p.json, p.key, p.position
+from (select ${count} as count, ${ruleVersion} as version) c
 left join lateral (
   select ${rowJson(type, plan)} as json, ${keyText(table, alias)} as key,
     array[${items.map(({ sql }) => `(${sql})::text`).join(', ')}]::text[] as position
   from ${table.quoted} ${alias}
-  where ${filter.text} and ${seek.text}
+  where ${matching} and ${seek.text}
   order by ${orderSql(items)}
   limit $${bound.length - 1}::bigint offset $${bound.length}::bigint
 ) p on true`,
@@ -76,28 +100,39 @@ left join lateral (
   const found = rows.filter((row): row is PageRow => row.json !== null);
   const total = rows[0]?.count;
   return {
-    rows: found.slice(0, plan.limit).map(({ json, key, position }) => ({ json, key: [key], position })),
-    more: found.length > plan.limit,
-    ...(total == null ? {} : { count: total }),
+    ruleVersion: rows[0]?.version ?? 0,
+    result: {
+      rows: found.slice(0, plan.limit).map(({ json, key, position }) => ({ json, key: [key], position })),
+      more: found.length > plan.limit,
+      ...(total == null ? {} : { count: total }),
+    },
   };
 }
 
+/** Unknown, gone and hidden run the same one statement and leave it the same way (SILENT). */
 async function readOne(
   db: Db,
   table: ResourceTable,
   type: EntityType,
   [key = '']: readonly string[],
   plan: ShapePlan,
-): Promise<EntityRow | undefined> {
-  const [row] = await db.query<{ json: string; key: string }>({
+  visible: SqlFragment,
+): Promise<UnderRules<EntityRow | undefined>> {
+  const [row] = await db.query<{ version: number; json: string | null; key: string | null }>({
     text: `
-select ${rowJson(type, plan)} as json, ${keyText(table, alias)} as key
-from ${table.quoted} ${alias}
-where ${matchKey(table, alias, '$1::text')}
-limit 1`,
-    values: [key],
+select c.version, r.json, r.key
+from (select ${ruleVersion} as version) c
+left join lateral (
+  select ${rowJson(type, plan)} as json, ${keyText(table, alias)} as key
+  from ${table.quoted} ${alias}
+  where ${matchKey(table, alias, '$1::text')} and ${visible.text}
+  limit 1
+) r on true`,
+    values: [key, ...visible.values],
   });
-  return row === undefined ? undefined : { json: row.json, key: [row.key], position: [] };
+  const found =
+    row?.json != null && row.key !== null ? { json: row.json, key: [row.key], position: [] } : undefined;
+  return { ruleVersion: row?.version ?? 0, result: found };
 }
 
 /** The selected properties as one JSON text. A subquery and not json_build_object, which takes 50 members at most. */
@@ -110,6 +145,6 @@ function rowJson(type: EntityType, plan: ShapePlan): string {
   return plan.omitNulls ? `json_strip_nulls(${row})::text` : `${row}::text`;
 }
 
-function filterSql(filter: TypedValue | undefined): { text: string; values: readonly unknown[] } {
+function filterSql(filter: TypedValue | undefined): SqlFragment {
   return filter === undefined ? { text: 'true', values: [] } : filterToSql(filter, { alias });
 }

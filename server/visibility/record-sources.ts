@@ -38,7 +38,8 @@ function isPlain(rule: CompiledRule): boolean {
   return rule.ways.every(way => way.condition === undefined && way.field === undefined);
 }
 
-function followedParents(
+/** The parents that these rules follow, each with the definitions in which they do. */
+export function followedParents(
   rules: readonly CompiledRule[],
   ids: ReadonlyMap<string, FeedIds>,
 ): FollowedParent[] {

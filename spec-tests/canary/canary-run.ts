@@ -19,7 +19,7 @@ export type CanaryStep = {
 };
 
 /** What happened to a parent record and its child. */
-export type Family = {
+type Family = {
   parent: CanaryStep;
   child: CanaryStep;
   removal?: { parent: CanaryStep; child: Sighting; childRead: Exchange };

@@ -16,7 +16,7 @@ export async function readEvents(
 }
 
 /** Adds the events to a page. */
-export function withEvents(page: Page): EventPage {
+function withEvents(page: Page): EventPage {
   return { ...page, events: eventsOf(page.rows) };
 }
 

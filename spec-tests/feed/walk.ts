@@ -48,30 +48,33 @@ export async function walkFeed(http: Agent, maxEvents: number): Promise<Walk> {
   const walk: Walk = { pages: [], events: [], complete: false };
   const head = await headOf(http);
   if (head !== undefined) walk.headBefore = head;
-  const state = { seen: new Set<bigint>(), followed: new Set<string>(), empty: 0 };
+  const state = { seen: new Set<bigint>(), empty: 0 };
   const first = await readEvents(http, { $filter: 'EntityEventSequence gt 0' }, { maxPageSize: pageSize });
   addPage(walk, first, 'start', state.seen);
   try {
     while (walk.events.length < maxEvents && (await step(http, walk, state))) {
       // Each step reads one page.
     }
+    const last = walk.pages.at(-1);
+    // A log that ends just at the limit has been walked to its end.
+    if (!walk.complete && last !== undefined && last.nextLink === undefined)
+      await seek(http, walk, state, last);
   } catch (error) {
     walk.brokenBy = breakOf(error);
   }
   return walk;
 }
 
-type WalkState = { seen: Set<bigint>; followed: Set<string>; empty: number };
+type WalkState = { seen: Set<bigint>; empty: number };
 
 async function step(http: Agent, walk: Walk, state: WalkState): Promise<boolean> {
   const last = walk.pages.at(-1);
   if (last === undefined) return false;
   if (last.nextLink === undefined) return seek(http, walk, state, last);
-  if (state.followed.has(last.nextLink) || state.empty > maxEmptyPages) {
+  if (state.empty > maxEmptyPages) {
     walk.endlessAt = last;
     return seek(http, walk, state, last);
   }
-  state.followed.add(last.nextLink);
   const page = await readPage(http, last.nextLink, { maxPageSize: pageSize });
   const events = eventsOf(page.rows);
   if (events.length > 0 && events.every(event => state.seen.has(event.sequence))) {

@@ -1,6 +1,6 @@
 /**
- * Writes a path with query options, percent-encoding the values but leaving `$` and quotes readable, since the result
- * is shown to people as a curl command.
+ * Writes a path with query options, percent-encoding the values but leaving `$` readable, since the result is shown
+ * to people as a curl command.
  */
 export function address(path: string, options: Record<string, string | number | bigint> = {}): string {
   const pairs = Object.entries(options).map(([name, value]) => `${name}=${encodeValue(String(value))}`);

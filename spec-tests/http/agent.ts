@@ -110,11 +110,9 @@ export class Agent {
     }
   }
 
-  /** The absolute URL of a path below the service root, of a link relative to it, or of an absolute link. */
+  /** The absolute URL of a path below the service root, or of an absolute link, spelt as it goes over the wire. */
   resolve(target: string): string {
-    if (/^https?:\/\//i.test(target)) return target;
-    if (target.startsWith('?')) return `${this.options.baseUrl}${target}`;
-    return `${this.options.baseUrl}/${target.replace(/^\/+/, '')}`;
+    return new URL(target, `${this.options.baseUrl}/`).href;
   }
 
   private async sendOnce(url: string, ask: Ask): Promise<Exchange> {
@@ -223,9 +221,11 @@ function flatHeaders(headers: Record<string, string | string[] | undefined>): Re
 
 function describeFailure(error: unknown, timeoutMs: number): string {
   const fault = error as { code?: string; timeout?: number; message?: string };
+  // supertest puts the code into the message of some errors and leaves it on others.
+  const text = `${fault.code ?? ''} ${fault.message ?? String(error)}`;
   if (fault.timeout !== undefined) return `no complete answer within ${timeoutMs} ms`;
-  if (fault.code === 'ECONNREFUSED') return 'connection refused';
-  if (fault.code === 'ENOTFOUND' || fault.code === 'EAI_AGAIN') return 'the host name is not known';
-  if (fault.code === 'ECONNRESET') return 'the connection was closed without an answer';
+  if (/ECONNREFUSED/.test(text)) return 'connection refused';
+  if (/ENOTFOUND|EAI_AGAIN/.test(text)) return 'the host name is not known';
+  if (/ECONNRESET|socket hang up|aborted/.test(text)) return 'the connection was closed without an answer';
   return fault.message ?? String(error);
 }

@@ -49,10 +49,16 @@ export function pageOf(exchange: Exchange): Page {
   }
   const page: Page = { exchange, body, rows: value.filter(isObject) };
   const nextLink = body['@odata.nextLink'] ?? body['@nextLink'];
-  if (typeof nextLink === 'string' && nextLink !== '') page.nextLink = nextLink;
+  if (typeof nextLink === 'string' && nextLink !== '') page.nextLink = absolute(nextLink, exchange);
   const count = integerOf(body['@odata.count'] ?? body['@count']);
   if (count !== undefined) page.count = count;
   return page;
+}
+
+/** A link may be relative to the request that it came with. OData JSON Format 4.5.5. */
+function absolute(link: string, exchange: Exchange): string {
+  if (URL.canParse(link, exchange.url)) return new URL(link, exchange.url).href;
+  throw new Violation(`the nextLink "${link}" is no address`, 'Give a URL as nextLink.', [exchange]);
 }
 
 /** An integer that may have been written as a string, as IEEE754Compatible=true does. */

@@ -203,13 +203,20 @@ async function until(parts: Parts, limitMs: number, done: () => boolean): Promis
   return true;
 }
 
+/** Waits until all has come, or until nothing has come for the waiting time. */
 async function playPlain(parts: Parts, scenario: Scenario): Promise<Scenario> {
   const wanted = parts.expected;
-  await until(parts, parts.settings.waitMs, () => {
-    if (wanted === undefined) return scenario.deliveries.length > 0;
-    const got = new Set(scenario.deliveries.flatMap(each => each.events.map(event => event.sequence)));
+  const { deliveries } = scenario;
+  const isComplete = () => {
+    if (wanted === undefined) return deliveries.length > 0;
+    const got = new Set(deliveries.flatMap(each => each.events.map(event => event.sequence)));
     return wanted.every(event => got.has(event.sequence));
-  });
+  };
+  for (let seen = -1; seen < deliveries.length && !isComplete(); ) {
+    seen = deliveries.length;
+    const before = seen;
+    await until(parts, parts.settings.waitMs, () => deliveries.length > before);
+  }
   return scenario;
 }
 

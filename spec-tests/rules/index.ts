@@ -120,10 +120,7 @@ import { rule as rcp028RetryAfterSeconds } from './rcp-028/retry-after-seconds.t
 import { rule as rcp028StartsAfterSequence } from './rcp-028/starts-after-sequence.ts';
 import { rule as rcp028SubscriptionCreated } from './rcp-028/subscription-created.ts';
 
-/**
- * Every rule of the suite. The order is that of a run: what only reads the log comes first, so that the shared walk is
- * made before canaries are written.
- */
+/** Every rule of the suite, by area. */
 export const rules: readonly Rule[] = [
   rcp027AscendingWithoutOrderby,
   rcp027ChangeHasEvent,

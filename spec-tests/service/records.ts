@@ -9,7 +9,7 @@ import type { EntityType, Field, Service } from './metadata.ts';
 export type RecordSample = { resource: string; type: EntityType; page: Page; rows: JsonObject[] };
 
 /** Record resources in the order in which a sample is wanted. */
-export const wellKnownResources = [
+const wellKnownResources = [
   'Property',
   'Member',
   'Office',
@@ -23,7 +23,7 @@ const sampleSize = 25;
 const maxResources = 8;
 
 /** The record resources of a service, the well-known ones first; the log itself and descriptions of fields are none. */
-export function recordResources(service: Service): string[] {
+function recordResources(service: Service): string[] {
   const others = [...service.sets.keys()].filter(
     name =>
       !wellKnownResources.includes(name) &&

@@ -66,7 +66,7 @@ function fillLog(store: Store, events: number): void {
   for (let index = 0; index < events; index += 1) {
     const named = keys[index < once ? index : (index * 7) % once];
     if (named === undefined) continue;
-    const isGone = index === once + 4;
+    const isGone = index === events - 1;
     store.log.push({ sequence, resource: named.resource, key: isGone ? 'gone' : named.key });
     sequence += index % 4 === 3 ? 3n : 1n;
   }

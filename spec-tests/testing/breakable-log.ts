@@ -3,7 +3,6 @@ import type { LogRow, Store } from './breakable-data.ts';
 import type { IsOn } from './switches.ts';
 
 const late = 8;
-const vanishing = 9;
 
 /** The log as rows of EntityEvent, with the faults that concern what stands in a row. */
 export class LogView {
@@ -22,10 +21,10 @@ export class LogView {
     this.baseUrl = baseUrl;
     const counts = new Map<string, number>();
     for (const row of store.log) counts.set(row.key, (counts.get(row.key) ?? 0) + 1);
-    const single = store.log.filter(row => counts.get(row.key) === 1);
+    const lasts = store.log.filter(row => store.log.findLast(each => each.key === row.key) === row);
     const several = store.log.filter(row => (counts.get(row.key) ?? 0) > 1);
     this.lateRow = several[Math.min(late, several.length - 1)];
-    this.vanishingRow = single[0] ?? store.log[vanishing];
+    this.vanishingRow = lasts[0];
   }
 
   /** All rows that can be seen now. */

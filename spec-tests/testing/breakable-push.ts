@@ -74,7 +74,12 @@ export class Push {
     const subscription = this.subscriptions.get(id);
     if (subscription !== undefined) subscription.open = false;
     this.wake();
-    return this.subscriptions.delete(id);
+    return this.subscriptions.delete(id) || this.credentials.delete(id);
+  }
+
+  /** What stands open. */
+  held(): { subscriptions: number; credentials: number } {
+    return { subscriptions: this.subscriptions.size, credentials: this.credentials.size };
   }
 
   /** To be called when the log has grown. */

@@ -36,6 +36,7 @@ const observe: Partial<Record<Switch, readonly string[]>> = {
   'top-per-page': ['odata-4.01/top-is-total'],
   'paging-wraps': ['core-2.1.0/ten-pages-no-repeat'],
   'hidden-record-403': ['rcp-027/record-or-404'],
+  'hidden-record-200': ['rcp-027/record-or-404'],
   'record-url-broken': ['rcp-027/record-url'],
   'quoted-sequence-refused': ['rcp-027/quoted-sequence-key'],
   'odata-version-missing': ['core-2.0.0/odata-version-header'],

@@ -8,6 +8,8 @@ import { type BreakableOptions, startBreakableServer } from './breakable-server.
 export const quick: Omit<ConformanceOptions, 'url'> = {
   paceMs: 0,
   timeoutMs: 5000,
+  // The first and the last record, which is the one that is gone, are among any sample.
+  sampleRecords: 8,
   canary: { resource: 'Property', waitMs: 400, pollMs: 5 },
   stress: { writers: 4, readers: 3, writesPerWriter: 12 },
   push: { waitMs: 1000, retryAfterSeconds: 1, quietMs: 250 },

@@ -26,6 +26,15 @@ export interface ResourceConfig {
 /** pulsefeed.config.json: the resources, and any setting by its name. */
 export interface ConfigFile {
   readonly resources: readonly ResourceConfig[];
+  /** Feed -> ResourceName or `*` -> rule; read by server/visibility. */
+  readonly feeds?: Readonly<
+    Record<
+      string,
+      Readonly<Record<string, true | string | { readonly inherit: string; readonly where?: string }>>
+    >
+  >;
+  /** Feeds shown to whoever comes without a token. */
+  readonly anonymous?: readonly string[];
 }
 
 const schema = JSON.parse(readFileSync(packageFile('schema/config.schema.json'), 'utf8')) as object;

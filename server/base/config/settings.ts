@@ -77,6 +77,33 @@ export const settings = {
     secret: true,
     doc: 'Bearer token that /admin asks for. Unset: /admin answers 401 to everybody.',
   },
+  jwksUrl: {
+    type: 'string',
+    default: undefined,
+    pattern: /^https?:\/\/[^\s]+$/,
+    doc: "Key set (JWKS) of the provider's own identity server; its tokens are then accepted beside ours.",
+  },
+  jwtAudience: { type: 'string', default: undefined, doc: 'Audience that such a token must name.' },
+  jwtIssuer: { type: 'string', default: undefined, doc: 'Issuer that such a token must name.' },
+  jwtClaim: {
+    type: 'string',
+    default: 'sub',
+    doc: 'Claim of such a token that holds the name of the consumer.',
+  },
+  tokenLifetimeS: {
+    type: 'integer',
+    default: 3_600,
+    min: 60,
+    max: 31_536_000,
+    doc: 'Seconds that a token from /oauth/token lasts.',
+  },
+  requestsPerMinute: {
+    type: 'integer',
+    default: 0,
+    min: 0,
+    max: 1_000_000,
+    doc: 'Requests that one consumer may make in a minute, over all processes; beyond it 429. 0: no limit.',
+  },
   tokenKey: {
     type: 'string',
     default: undefined,

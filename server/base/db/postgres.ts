@@ -65,9 +65,10 @@ export function openPostgres(url: string, poolSize: number, applicationName: str
       transaction: (work, options = {}) => transactionOn(connection, work, options),
       async close() {
         // Its temporary tables must not meet the next user of the pool.
-        connection.__knex__disposed ??= new Error('session closed');
+        await connection.query('discard temp').catch((error: unknown) => {
+          connection.__knex__disposed ??= error;
+        });
         await release(connection);
-        await connection.end();
       },
     };
   }

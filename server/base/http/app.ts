@@ -14,6 +14,8 @@ export interface RequestFacts {
   route: string;
   rows: number | undefined;
   errorCode: string | undefined;
+  /** Faults of ours that were answered inside a body, such as a member of a batch: each is told as if it failed alone. */
+  readonly innerFaults: unknown[];
 }
 
 /** The facts of the request that this response answers. */
@@ -54,7 +56,8 @@ export function createHttpApp(options: HttpAppOptions, routers: readonly Router[
   app.set('query parser', false);
   app.set('trust proxy', trustProxySetting(options.trustProxy));
   app.use(observeRequest(options));
-  app.use(helmet({ crossOriginResourcePolicy: { policy: 'cross-origin' } }));
+  app.use(securityHeaders());
+  app.use(requireHost);
   if (options.corsOrigins.length > 0) {
     const origin = options.corsOrigins.includes('*') ? '*' : [...options.corsOrigins];
     // OPTIONS without a preflight header belongs to the routes, which know their methods.
@@ -62,6 +65,7 @@ export function createHttpApp(options: HttpAppOptions, routers: readonly Router[
     app.use((request, response, next) => {
       const preflight = request.headers['access-control-request-method'] !== undefined;
       if (request.method === 'OPTIONS' && !preflight) return next();
+      if (request.method === 'OPTIONS') response.setHeader('OData-Version', '4.01');
       return handler(request, response, next);
     });
   }
@@ -74,6 +78,35 @@ export function createHttpApp(options: HttpAppOptions, routers: readonly Router[
   return app;
 }
 
+const hstsSeconds = 31_536_000;
+
+/**
+ * Nothing that this service sends may load or run anything; a page that wants more says so itself. Neither
+ * `upgrade-insecure-requests` nor HSTS is sent over plain http, where they would break the page's own links.
+ */
+function securityHeaders() {
+  const headers = helmet({
+    crossOriginResourcePolicy: { policy: 'cross-origin' },
+    contentSecurityPolicy: {
+      useDefaults: false,
+      directives: { defaultSrc: ["'none'"], baseUri: ["'none'"], frameAncestors: ["'none'"] },
+    },
+    strictTransportSecurity: false,
+  });
+  return (request: Request, response: Response, next: NextFunction): void => {
+    if (request.secure) response.setHeader('Strict-Transport-Security', `max-age=${hstsSeconds}`);
+    headers(request, response, next);
+  };
+}
+
+/** Node's own check for a Host would answer without a body. */
+function requireHost(request: Request, _response: Response, next: NextFunction): void {
+  if (request.headers.host === undefined && request.httpVersion !== '1.0') {
+    throw new PulsefeedError('EE-100', 'HTTP/1.1 requires a Host header.', { target: 'Host' });
+  }
+  next();
+}
+
 function observeRequest({ observe, now }: HttpAppOptions) {
   return (request: Request, response: Response, next: NextFunction): void => {
     const startedAt = now();
@@ -82,10 +115,13 @@ function observeRequest({ observe, now }: HttpAppOptions) {
       route: 'none',
       rows: undefined,
       errorCode: undefined,
+      innerFaults: [],
     };
     response.locals.facts = facts;
     response.setHeader('X-Request-Id', facts.requestId);
     response.once('close', () => {
+      for (const error of facts.innerFaults)
+        observe({ kind: 'RequestFailed', requestId: facts.requestId, error });
       observe({
         kind: 'RequestServed',
         requestId: facts.requestId,
@@ -119,7 +155,8 @@ export function sendError(response: Response, error: unknown, observe: Observe):
     response.destroy();
     return;
   }
-  for (const name of ['ETag', 'Content-Encoding', 'Preference-Applied']) response.removeHeader(name);
+  for (const name of ['ETag', 'Content-Encoding', 'Content-Length', 'Preference-Applied'])
+    response.removeHeader(name);
   response.status(answer.status);
   for (const [name, value] of Object.entries(answer.headers)) response.setHeader(name, value);
   if (!response.hasHeader('OData-Version')) response.setHeader('OData-Version', '4.01');

@@ -15,11 +15,13 @@ export async function readText(request: IncomingMessage, maxBytes: number): Prom
       target: 'Content-Encoding',
     });
   }
+  // A declared length is refused before a byte of it is read.
+  if (Number(length ?? 0) > maxBytes) throw tooLarge(maxBytes);
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > maxBytes) throw new PulsefeedError('EE-110', `A body may have ${maxBytes} bytes at most.`);
+    if (bytes > maxBytes) throw tooLarge(maxBytes);
     chunks.push(chunk);
   }
   try {
@@ -27,4 +29,11 @@ export async function readText(request: IncomingMessage, maxBytes: number): Prom
   } catch (error) {
     throw new PulsefeedError('EE-100', 'The body is not UTF-8.', { cause: error });
   }
+}
+
+/** The connection ends with the answer: what the client is still sending is not read. */
+function tooLarge(maxBytes: number): PulsefeedError {
+  return new PulsefeedError('EE-110', `A body may have ${maxBytes} bytes at most.`, {
+    headers: { Connection: 'close' },
+  });
 }

@@ -1,4 +1,4 @@
-import { fromDatabase, PulsefeedError } from '../errors.ts';
+import { fromDatabase, PulsefeedError, sqlState } from '../errors.ts';
 
 /** What goes to the client for an error: status, headers and an OData error object (JSON Format 19). */
 export interface ErrorAnswer {
@@ -10,7 +10,7 @@ export interface ErrorAnswer {
 
 /** Turns anything thrown into an answer. Faults of ours keep their message, stack and SQL out of it. */
 export function errorAnswer(error: unknown): ErrorAnswer {
-  const known = fromHttp(error) ?? fromDatabase(error);
+  const known = fromHttp(error) ?? fromStatement(error) ?? fromDatabase(error);
   const { code, message, target, details } = known;
   return {
     status: known.status,
@@ -42,4 +42,31 @@ function fromHttp(error: unknown): PulsefeedError | undefined {
     default:
       return undefined;
   }
+}
+
+/**
+ * What the database says about the values and the size of a statement that a client's request became: a fault of the
+ * request, whose message stays ours since the database's own would show SQL.
+ */
+function fromStatement(error: unknown): PulsefeedError | undefined {
+  const state = error instanceof PulsefeedError ? undefined : sqlState(error);
+  if (state === undefined) return undefined;
+  if (state === '57014') {
+    return new PulsefeedError(
+      'EE-106',
+      'The database did not finish this request in the time that it is given; ask for less at once.',
+      { cause: error },
+    );
+  }
+  // Class 54: too complex, too many columns or arguments.
+  if (/^54...$/.test(state)) {
+    return new PulsefeedError('EE-106', 'The request is too complex for the database.', { cause: error });
+  }
+  // Class 22: a number out of range, a division by zero, a text that cannot be stored, a broken pattern.
+  if (/^22...$/.test(state)) {
+    return new PulsefeedError('EE-101', 'A value in the request, or one computed from it, is out of range.', {
+      cause: error,
+    });
+  }
+  return undefined;
 }

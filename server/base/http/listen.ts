@@ -2,7 +2,7 @@ import { createServer, type Server, STATUS_CODES } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Express, Request } from 'express';
 import { PulsefeedError } from '../errors.ts';
-import { errorAnswer } from './error-body.ts';
+import { type ErrorAnswer, errorAnswer } from './error-body.ts';
 
 export interface ListenOptions {
   readonly host: string;
@@ -33,10 +33,20 @@ export async function listenHttp(app: Express, options: ListenOptions): Promise<
       headersTimeout: options.requestTimeoutMs,
       keepAliveTimeout: keepAliveMs,
       connectionsCheckingInterval: 1_000,
+      // The application answers for it, with a body.
+      requireHostHeader: false,
     },
     app,
   );
   server.on('clientError', refuse);
+  // An expectation that is not known is passed over, where Node would answer 417 without a body.
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response));
+  server.on('connect', (_request, socket: Socket) => {
+    const error = new PulsefeedError('EE-108', 'This server is not a proxy.', {
+      headers: { Allow: 'GET, HEAD, OPTIONS, POST' },
+    });
+    sendRaw(socket, errorAnswer(error));
+  });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(options.port, options.host, () => {
@@ -63,7 +73,11 @@ function stop(server: Server, graceMs: number): Promise<void> {
   });
 }
 
-function refuse(error: NodeJS.ErrnoException, socket: Socket & { _httpMessage?: unknown }): void {
+/** What Node's parser could not take: malformed, too large or too slow. */
+function refuse(
+  error: NodeJS.ErrnoException & { rawPacket?: Buffer },
+  socket: Socket & { _httpMessage?: unknown },
+): void {
   if (
     error.code === 'ECONNRESET' ||
     !socket.writable ||
@@ -72,22 +86,43 @@ function refuse(error: NodeJS.ErrnoException, socket: Socket & { _httpMessage?: 
     socket.destroy();
     return;
   }
-  const refusal =
-    error.code === 'HPE_HEADER_OVERFLOW'
-      ? new PulsefeedError('EE-117', 'The request line and headers are larger than this service takes.')
-      : new PulsefeedError('EE-100', 'The request is not valid HTTP/1.1.');
-  const timeout = error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
-  const answer = errorAnswer(refusal);
-  const status = timeout ? 408 : answer.status;
-  socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nContent-Type: application/json;odata.metadata=minimal\r\n` +
-      `OData-Version: 4.01\r\nContent-Length: ${Buffer.byteLength(answer.body)}\r\nConnection: close\r\n\r\n${answer.body}`,
-  );
+  const answer = errorAnswer(refusalOf(error.code, error.rawPacket));
+  sendRaw(socket, answer, error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : answer.status);
+}
+
+function refusalOf(code: string | undefined, packet: Buffer | undefined): PulsefeedError {
+  if (code === 'HPE_HEADER_OVERFLOW') {
+    // A request line that has not ended within its packet is what was too long.
+    const urlOnly = packet !== undefined && /^[A-Z]+ [^\n]*$/.test(packet.toString('latin1'));
+    return urlOnly
+      ? new PulsefeedError('EE-115', 'The URL is longer than this service takes.')
+      : new PulsefeedError('EE-117', 'The request line and headers are larger than this service takes.');
+  }
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
+    return new PulsefeedError('EE-100', 'The request did not arrive in time.');
+  }
+  return new PulsefeedError('EE-100', 'The request is not valid HTTP/1.1.');
+}
+
+/** Answers on the bare socket, where there is no response object. */
+function sendRaw(socket: Socket, answer: ErrorAnswer, status = answer.status): void {
+  const headers = {
+    'Content-Type': 'application/json;odata.metadata=minimal',
+    'Content-Language': 'en',
+    'OData-Version': '4.01',
+    'X-Content-Type-Options': 'nosniff',
+    'Content-Length': String(Buffer.byteLength(answer.body)),
+    Connection: 'close',
+    ...answer.headers,
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${lines.join('')}\r\n${answer.body}`);
 }
 
 /**
  * The root under which the client reached us, without a slash at its end: configured, or told by the request.
  * X-Forwarded-* counts only as far as the `trust proxy` setting believes the sender, which Express decides.
+ * X-Forwarded-Port is never believed: proxies behind a TLS end put their own inner port there.
  */
 export function serviceRoot(request: Request, publicUrl: string | undefined): string {
   if (publicUrl !== undefined) return publicUrl.replace(/\/+$/, '');
@@ -97,6 +132,14 @@ export function serviceRoot(request: Request, publicUrl: string | undefined): st
   );
   const prefix = trusted ? request.get('x-forwarded-prefix')?.split(',')[0]?.trim() : undefined;
   // A Host that is not one would end up in links.
-  const host = /^[A-Za-z0-9.:[\]_-]{1,255}$/.test(request.host ?? '') ? request.host : 'localhost';
-  return `${request.protocol}://${host}${/^\/[\w./~-]*$/.test(prefix ?? '') ? (prefix ?? '').replace(/\/+$/, '') : ''}`;
+  const host = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/.test(request.host ?? '')
+    ? request.host
+    : `localhost:${request.socket.localPort ?? 80}`;
+  const scheme = request.protocol === 'https' ? 'https' : 'http';
+  return `${scheme}://${host}${prefixPath(prefix)}`;
+}
+
+function prefixPath(prefix: string | undefined): string {
+  const path = (prefix ?? '').replace(/\/+$/, '');
+  return /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~-]+)+$/.test(path) ? path : '';
 }

@@ -219,6 +219,11 @@ function grammar(place: Place): Grammar {
     filter: fc.oneof(
       { depthSize: 'small' },
       compared(COMPARE, tie('number'), tie('number')),
+      compared(
+        COMPARE,
+        oneOf(['Lat', '(Lat add 0)', '-(Lat)', 'Short']),
+        oneOf(['Rate', 'Price', '0.30000000000000004', '0.3', 'Lat']),
+      ),
       compared(COMPARE, tie('integer'), fc.oneof(tie('integer'), oneOf(NUMBERS))),
       compared(COMPARE, tie('string'), tie('string')),
       compared(COMPARE, tie('instant'), tie('instant')),

@@ -100,7 +100,7 @@ export const thing: EntityType = defineEntityType({
       name: 'Upper',
       type: primitive('Edm.String'),
       nullable: true,
-      column: alias => `upper(${alias}."name")`,
+      column: alias => `upper(${alias}."name" collate "default")`,
     },
   ],
   navigation: [
@@ -144,10 +144,10 @@ export const model = defineModel([thing, part, owner], [color, style]);
 
 /** Tables for the model. */
 export const tables = `
-  create table owner (id bigint primary key, name text, rank int, shown boolean not null);
+  create table owner (id bigint primary key, name text collate "POSIX", rank int, shown boolean not null);
   create table thing (
     id bigint primary key, small smallint, count int, big bigint, price numeric(12, 2), rate numeric, lat float8,
-    short float4, name text, "code ""quoted""" varchar(80) not null, flag boolean, sure boolean not null, day date,
+    short float4, name text collate "C", "code ""quoted""" varchar(80) collate "POSIX" not null, flag boolean, sure boolean not null, day date,
     at time, stamp timestamptz, made timestamptz not null, span interval, uid uuid, bytes bytea, tags text[],
     sizes bigint[], color text, style int, address jsonb, owner_id bigint
   );

@@ -1,3 +1,5 @@
+import { PulsefeedError } from '../../base/errors.ts';
+import { weakTag } from '../conditional.ts';
 import { negotiateJson, negotiateVersion, wantsXml } from '../negotiate.ts';
 import { readQuery, refuseUnserved } from '../query.ts';
 import type { ODataAnswer, ODataRequest } from '../request.ts';
@@ -9,15 +11,19 @@ export function answerMetadata(service: Service, request: ODataRequest): ODataAn
   refuseUnserved(query, ['format', 'schemaversion']);
   const { version } = negotiateVersion(request.headers['odata-maxversion']);
   const xml = wantsXml(request.headers.accept, query.system.get('format')?.value);
+  const document = xml ? service.metadata.xml : service.metadata.json;
+  if (![undefined, '*'].includes(query.system.get('schemaversion')?.value)) {
+    throw new PulsefeedError('EE-107', 'There is no such schema version.', { target: '$schemaversion' });
+  }
   return {
     status: 200,
     headers: {
       'OData-Version': version,
       'Content-Type': xml ? 'application/xml' : 'application/json',
-      ETag: service.metadata.etag,
+      ETag: document.etag,
       Vary: 'Accept, OData-MaxVersion',
     },
-    body: xml ? service.metadata.xml : service.metadata.json,
+    body: document.text,
     route: 'metadata',
   };
 }
@@ -34,14 +40,16 @@ export function answerServiceDocument(service: Service, request: ODataRequest): 
   const context =
     format.metadata === 'none' ? {} : { [`${format.prefix}context`]: `${request.root}/$metadata` };
   const value = [...service.sets.keys()].map(name => ({ name, kind: 'EntitySet', url: name }));
+  const body = JSON.stringify({ ...context, value });
   return {
     status: 200,
     headers: {
       'OData-Version': format.version,
       'Content-Type': format.contentType,
+      ETag: weakTag(body),
       Vary: 'Accept, OData-MaxVersion',
     },
-    body: JSON.stringify({ ...context, value }),
+    body,
     route: 'service-document',
   };
 }

@@ -35,13 +35,13 @@ export async function checkCapture({ db, tables }: TablePatient): Promise<Findin
     ];
   });
   const strays = await strayCaptures(db, tables);
-  for (const { fn, table } of strays) {
+  for (const place of new Set(strays.map(({ fn, table }) => table ?? `function pulsefeed.${fn}`))) {
     findings.push(
       warn(
         'capture',
-        `A trigger of ours is left on ${table ?? 'no table'}, which is no resource's table now (function pulsefeed.${fn}).`,
-        'If its writes are not meant for the feed: `pulsefeed capture remove --strays`.',
-        table ?? fn,
+        'Capture is left on what is no resource of this configuration now: its writes become events all the same.',
+        'If they are not meant for the feed: `pulsefeed capture remove --strays`.',
+        place,
       ),
     );
   }

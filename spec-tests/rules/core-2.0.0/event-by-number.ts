@@ -21,8 +21,10 @@ export const rule: Rule = {
     const body = jsonOf(exchange);
     const isThere = isObject(body) && integerOf(body.EntityEventSequence) !== undefined;
     if (exchange.status === 200 && isThere) return pass(`event ${event.sequence} came back`, [exchange]);
-    return fail(`HTTP ${exchange.status} for event ${event.sequence}`, 'Serve events by their key.', [
-      exchange,
-    ]);
+    return fail(
+      `HTTP ${exchange.status} without event ${event.sequence} at the top level`,
+      'Serve events by their key.',
+      [exchange],
+    );
   },
 };

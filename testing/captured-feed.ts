@@ -1,10 +1,10 @@
-import { atTestEnd } from '../../testing/cleanup.ts';
-import { type GateSession, openSession } from '../../testing/gates.ts';
-import { testDatabase } from '../../testing/postgres.ts';
-import { loadConfig, type ResourceConfig } from '../base/config/index.ts';
-import { connect, migrate } from '../base/db/index.ts';
-import { migrateAndPublish, openDatabase, openRuntime, type Runtime } from '../runtime.ts';
-import { installCapture, type ReconcileParts } from './index.ts';
+import { loadConfig, type ResourceConfig } from '../server/base/config/index.ts';
+import { connect, migrate } from '../server/base/db/index.ts';
+import { installCapture, type ReconcileParts } from '../server/capture/index.ts';
+import { migrateAndPublish, openDatabase, openRuntime, type Runtime } from '../server/runtime.ts';
+import { atTestEnd } from './cleanup.ts';
+import { type GateSession, openSession } from './gates.ts';
+import { testDatabase } from './postgres.ts';
 
 /** For tests: a provider's database with a feed on it, driven by hand. Everything is closed when the test ends. */
 export interface FeedFixture {

@@ -1,0 +1,23 @@
+import type { TypedValue } from './typed.ts';
+
+/**
+ * The greatest integer N such that a row fulfilling `filter` must have `property` above N, read from the conditions
+ * that are joined with `and` at the top; undefined when they set no lower bound.
+ */
+export function lowerBound(filter: TypedValue | undefined, property: string): bigint | undefined {
+  if (filter === undefined) return undefined;
+  if (filter.kind === 'and') {
+    const bounds = filter.operands
+      .map(part => lowerBound(part, property))
+      .filter(bound => bound !== undefined);
+    return bounds.length === 0 ? undefined : bounds.reduce((a, b) => (a > b ? a : b));
+  }
+  if (filter.kind !== 'compare') return undefined;
+  const { left, right, op } = filter;
+  if (left.kind !== 'field' || left.via.length > 0 || left.property.name !== property) return undefined;
+  if (right.kind !== 'literal' || right.value.kind !== 'number' || right.value.value.scale !== 0)
+    return undefined;
+  const value = right.value.value.coefficient;
+  if (op === 'gt') return value;
+  return op === 'ge' || op === 'eq' ? value - 1n : undefined;
+}

@@ -1,0 +1,80 @@
+import type { Viewer } from '../base/auth/viewer.ts';
+import { PulsefeedError } from '../base/errors.ts';
+import type { SqlFragment } from '../edm/index.ts';
+import type { ActiveRules, RuleBook } from './rule-book.ts';
+
+/** What a reader was allowed under one version of the rules. */
+export interface Allowed {
+  readonly version: number;
+  /**
+   * SQL that yields the `feed_id` of each feed the viewer holds, resolved in the statement that reads; undefined
+   * while the log belongs to everyone.
+   */
+  readonly held: (firstParameter: number) => SqlFragment | undefined;
+  /** The condition under which a row of alias `t` of the resource's table may be seen. */
+  readonly records: (resource: string, firstParameter: number) => SqlFragment;
+}
+
+/** Why a result cannot be used: it was read under rules that are not current any more. */
+const mostRetries = 5;
+
+/**
+ * The one place that says who may see what. Every reader of the log and of records goes through `read`: it hands out
+ * what the viewer holds and takes the result back only if the statement ran under the same rules.
+ */
+export class VisibilityPolicy {
+  readonly #rules: RuleBook;
+
+  constructor(rules: RuleBook) {
+    this.#rules = rules;
+  }
+
+  /**
+   * Runs `reader`, whose statement must return the rule version it ran under; when that is not the one that `allowed`
+   * was made for, the rules are loaded anew and the read is repeated.
+   * @throws EE-200 for a viewer without identity once feeds are configured.
+   */
+  async read<T>(
+    viewer: Viewer,
+    reader: (allowed: Allowed) => Promise<{ readonly ruleVersion: number; readonly result: T }>,
+  ): Promise<T> {
+    let rules = await this.#rules.current();
+    for (let attempt = 0; attempt < mostRetries; attempt += 1) {
+      const { ruleVersion, result } = await reader(allow(viewer, rules));
+      if (ruleVersion === rules.version) return result;
+      rules = await this.#rules.refresh();
+    }
+    throw new PulsefeedError(
+      'EE-301',
+      'The visibility rules change faster than they can be read; try again.',
+    );
+  }
+}
+
+function allow(viewer: Viewer, rules: ActiveRules): Allowed {
+  if (!rules.feedsConfigured) {
+    return {
+      version: rules.version,
+      held: () => undefined,
+      records: resource => ({ text: rules.served(resource, `'{1}'::integer[]`), values: [] }),
+    };
+  }
+  const { consumerId } = viewer;
+  if (consumerId === undefined) {
+    throw new PulsefeedError('EE-200', 'This feed is served to its consumers: send Authorization: Bearer.', {
+      headers: { 'WWW-Authenticate': 'Bearer realm="pulsefeed"' },
+    });
+  }
+  const held = (firstParameter: number): SqlFragment => ({
+    text: `select feed_id from pulsefeed.consumer_feed where consumer_id = $${firstParameter}::text::integer`,
+    values: [String(consumerId)],
+  });
+  return {
+    version: rules.version,
+    held,
+    records(resource, firstParameter) {
+      const { text, values } = held(firstParameter);
+      return { text: rules.served(resource, `array(${text})`), values };
+    },
+  };
+}
