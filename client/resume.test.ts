@@ -81,7 +81,7 @@ describe(`resuming (PULSEFEED_SEED=${SEED})`, () => {
         await endsEqual(world, watched(inner, source));
       });
     }
-  }).timeout(120_000);
+  }).timeout(60_000 + KILLS * 1000);
 
   for (const file of ['copy.ndjson', 'copy.sqlite']) {
     it(`ends equal in ${file} after ${REAL_KILLS} kill -9 of the process`, async () => {
@@ -103,7 +103,7 @@ describe(`resuming (PULSEFEED_SEED=${SEED})`, () => {
         await again.close();
       });
       await folder.remove();
-    }).timeout(60_000);
+    }).timeout(30_000 + REAL_KILLS * 10_000);
   }
 });
 

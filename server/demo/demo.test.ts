@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
+import { cp } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { Command } from 'commander';
@@ -75,8 +76,9 @@ async function exitCode(context: DemoContext, args: readonly string[]): Promise<
   const before = process.exitCode;
   process.exitCode = 0;
   try {
-    const program = new Command('pulsefeed').exitOverride();
-    registerDemo(program, context);
+    const program = new Command('pulsefeed');
+    const silent = { writeErr: () => undefined };
+    registerDemo(program, context).exitOverride().configureOutput(silent);
     await program.parseAsync(['demo', ...args], { from: 'user' });
     return Number(process.exitCode);
   } finally {
@@ -85,7 +87,18 @@ async function exitCode(context: DemoContext, args: readonly string[]): Promise<
 }
 
 interface Page {
-  readonly value: readonly { readonly EntityEventSequence: number; readonly ResourceName: string }[];
+  readonly value: readonly {
+    readonly EntityEventSequence: number;
+    readonly ResourceName: string;
+    readonly ResourceRecordKey: string;
+  }[];
+}
+
+/** Which number stands for which record; the URLs differ from port to port. */
+function numbered(page: Page): string[] {
+  return page.value.map(
+    event => `${event.EntityEventSequence} ${event.ResourceName} ${event.ResourceRecordKey}`,
+  );
 }
 
 async function get(url: string): Promise<{ status: number; body: unknown }> {
@@ -95,11 +108,20 @@ async function get(url: string): Promise<{ status: number; body: unknown }> {
 
 describe('the demo', function () {
   this.timeout(120_000);
-  let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+  type Folder = Awaited<ReturnType<typeof temporaryFolder>>;
+  let empty: Folder;
+  let folder: Folder;
   const open: Run[] = [];
 
+  // Making an embedded database takes longer than all that is done with it here: it is made once and copied.
+  before(async () => {
+    empty = await temporaryFolder('demo-empty');
+    await (await connect({ dataDir: join(empty.path, 'data') })).close();
+  });
+  after(() => empty.remove());
   beforeEach(async () => {
     folder = await temporaryFolder('demo with a space');
+    await cp(join(empty.path, 'data'), join(folder.path, 'data'), { recursive: true });
   });
   afterEach(async () => {
     for (const run of open.splice(0)) {
@@ -121,7 +143,8 @@ describe('the demo', function () {
   }
 
   it('prints three commands that answer, moves the feed, stops, and goes on where it stood', async () => {
-    const first = demo([]);
+    // The sample belongs into the embedded database, whatever DATABASE_URL says.
+    const first = demo([], { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing' });
     const [initialise = '', sync = '', fetchRecord = ''] = await first.commands();
     const page = (await get(initialise)).body as Page;
     assert.deepEqual(
@@ -149,15 +172,10 @@ describe('the demo', function () {
     assert.match(second.text(), /was made with 40 listings and stays as it is/);
     assert.doesNotMatch(second.text(), /Making a sample/);
     const head = /head of its feed is (\d+)/.exec(second.text())?.[1];
-    assert.equal(head, String(events.at(-1)?.EntityEventSequence));
-    assert.deepEqual(((await get(again)).body as Page).value, page.value);
+    assert.ok(Number(head) >= (events.at(-1)?.EntityEventSequence ?? 0));
+    assert.deepEqual(numbered((await get(again)).body as Page), numbered(page));
     second.edit();
     assert.doesNotMatch(second.text(), /^edit: /m);
-  });
-
-  it('works on the embedded database, whatever DATABASE_URL says', async () => {
-    const run = demo(['--no-edits'], { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing' });
-    assert.equal((await run.commands()).length, 3);
   });
 
   it('says so when the port is taken, and makes nothing', async () => {

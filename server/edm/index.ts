@@ -5,10 +5,19 @@
 export type * from './ast.ts';
 export { bindExpression, bindFilter, bindOrderBy, type TypedOrderItem } from './bind.ts';
 export type { BindOptions } from './binder.ts';
+export { type ColumnMapping, mapColumn } from './column-type.ts';
+export {
+  type DictionaryField,
+  type DictionaryKind,
+  dictionaryField,
+  dictionaryRatified,
+  lookupValues,
+} from './data-dictionary.ts';
 export { decimalText } from './decimal.ts';
 export type * from './entity-set.ts';
 export { type EvaluateOptions, evaluate, evaluateFilter, type Row, type Value } from './evaluate.ts';
 export { ExpressionError, type ExpressionErrorKind } from './expression-error.ts';
+export { type FieldNames, fieldNames, type ServedColumn } from './field-names.ts';
 export { bindKey, type KeyPredicate, parseKeyPredicate } from './key.ts';
 export { DEFAULT_LIMITS, type ExpressionLimits } from './limits.ts';
 export * from './model.ts';
@@ -37,7 +46,7 @@ export {
   sqlTypeOf,
   tableSql,
 } from './sql-writer.ts';
-export { entityTypeOf } from './table-type.ts';
+export { entityTypesOf, recordNamespace, ruleTypeOf } from './table-type.ts';
 export {
   filterToSql,
   keyToSql,

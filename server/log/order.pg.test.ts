@@ -160,6 +160,18 @@ for (const { engine, batchSize } of variants) {
       assert.deepEqual(await numbered(log, batchSize), ['Showing/2', 'Showing/3', 'Showing/1']);
     });
 
+    it('takes a changed parent for a change where only the visibility was to be looked at again', async () => {
+      const log = await emptyLog();
+      await log.write(family);
+      await numbered(log);
+      // The photo has moved and nobody captured it; what comes is a second look at it and at one that has not.
+      await log.write(`
+        set local session_replication_role = replica;
+        update media set "ResourceRecordKey" = 'P2' where "MediaKey" = 'M1';
+        insert into pulsefeed.record_change (op, resource, key) values ('r', 'Media', 'M2'), ('r', 'Media', 'M1')`);
+      assert.deepEqual(await numbered(log, batchSize), ['Media/M1']);
+    });
+
     it('gives no number to a record that came and went unseen', async () => {
       const log = await emptyLog();
       await log.write(`${family} delete from office;`);

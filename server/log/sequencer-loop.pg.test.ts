@@ -142,7 +142,7 @@ describe('the sequencer loop', () => {
     assert.equal(waits.length, 1);
   });
 
-  it('stops when the step in hand has ended, and leaves no session behind', async () => {
+  it('stops when the step in hand has ended, and leaves nothing behind', async () => {
     const log = await logDatabase();
     const gate = await gateAt(log, 'insert', 'pulsefeed.entity_event');
     const { loop } = startLoop(log.sequencer());
@@ -157,11 +157,16 @@ describe('the sequencer loop', () => {
     await gate.open();
     await stopping;
     assert.deepEqual(await log.pulses(), ['Note/A']);
-    const observer = await openSession(log.url, 'observer');
-    await until('the session to end', async () => {
-      const { rowCount } = await observer.run('select from pg_stat_activity where pid = $1', [pid]);
-      return rowCount === 0;
+    // Whoever gets its connection next meets no table of the step and no open transaction.
+    const left = await log.db.query({
+      text: `select relname from pg_class where relpersistence = 't' and relname like 'sequencer%'`,
     });
+    assert.deepEqual(left, []);
+    const open = await log.db.query({
+      text: `select pid from pg_stat_activity where datname = current_database() and pid = $1 and state like 'idle in%'`,
+      values: [pid],
+    });
+    assert.deepEqual(open, []);
   });
 
   it('stops at once when it pauses', async () => {

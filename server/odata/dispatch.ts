@@ -5,7 +5,7 @@ import { applyConditions } from './conditional.ts';
 import { answerEntity, answerProperty } from './entity.ts';
 import { answerMetadata } from './metadata/answer.ts';
 import { answerServerOptions, onlyPost, onlyRead } from './methods.ts';
-import { checkRequestVersion } from './negotiate.ts';
+import { settleVersions } from './negotiate.ts';
 import { answerOpenApi } from './openapi/answer.ts';
 import { readQuery } from './query.ts';
 import type { ODataAnswer, ODataRequest } from './request.ts';
@@ -18,10 +18,10 @@ import { type PathSegment, parsePath, splitTarget } from './target.ts';
  * registered error and becomes an OData error where the answer is written.
  */
 export async function dispatch(service: Service, request: ODataRequest): Promise<ODataAnswer> {
-  checkRequestVersion(request.headers['odata-version'], request.body !== undefined);
-  refuseIsolation(request);
-  if (request.rawPath === '*') return answerServerOptions(request);
-  return applyConditions(request, await route(service, request, parsePath(request.rawPath)));
+  const asked = { ...request, headers: settleVersions(request.headers) };
+  refuseIsolation(asked);
+  if (asked.rawPath === '*') return answerServerOptions(asked);
+  return applyConditions(asked, await route(service, asked, parsePath(asked.rawPath)));
 }
 
 async function route(

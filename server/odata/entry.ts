@@ -1,7 +1,7 @@
 import { answerBatch } from './batch/batch.ts';
 import { dispatch } from './dispatch.ts';
 import { onlyPost } from './methods.ts';
-import { checkRequestVersion } from './negotiate.ts';
+import { settleVersions } from './negotiate.ts';
 import type { ODataAnswer, ODataRequest } from './request.ts';
 import type { Service } from './service.ts';
 import { parsePath } from './target.ts';
@@ -17,8 +17,8 @@ export async function answerRequest(
   onFault: (error: unknown) => void,
 ): Promise<ODataAnswer> {
   if (!isBatch(request)) return dispatch(service, request);
-  checkRequestVersion(request.headers['odata-version'], request.body !== undefined);
-  return onlyPost(request, () => answerBatch(service, request, dispatch, onFault));
+  const asked = { ...request, headers: settleVersions(request.headers) };
+  return onlyPost(asked, () => answerBatch(service, asked, dispatch, onFault));
 }
 
 function isBatch({ rawPath }: ODataRequest): boolean {

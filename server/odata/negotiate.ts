@@ -46,14 +46,24 @@ export function versionOr(maxVersion: string | undefined): Version {
   }
 }
 
-/** Checks the version in which the client says it wrote its request; only a body is read by it. */
-export function checkRequestVersion(version: string | undefined, hasBody: boolean): void {
-  if (version === undefined || !hasBody) return;
-  if (!['4.0', '4.01'].includes(version.trim())) {
+/**
+ * Checks the version in which the client says it speaks; one that names 4.0 and no OData-MaxVersion is answered in 4.0
+ * (Web API Core 2.2.1).
+ * @throws EE-113 for a version that is not supported.
+ */
+export function settleVersions<Headers extends Readonly<Record<string, string | undefined>>>(
+  headers: Headers,
+): Headers {
+  const version = headers['odata-version']?.trim();
+  if (version === undefined || version === '') return headers;
+  if (!['4.0', '4.01'].includes(version)) {
     throw new PulsefeedError('EE-113', `OData-Version ${JSON.stringify(version)} is not supported.`, {
       target: 'OData-Version',
     });
   }
+  return version === '4.0' && headers['odata-maxversion'] === undefined
+    ? { ...headers, 'odata-maxversion': '4.0' }
+    : headers;
 }
 
 /**

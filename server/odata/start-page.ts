@@ -16,7 +16,7 @@ ol { list-style: none; margin: 0; padding: 0; counter-reset: step; }
 ol li { counter-increment: step; background: var(--card); border: 1px solid var(--line); border-radius: .6rem; padding: 1rem 1.1rem; margin: .75rem 0; }
 ol li > p:first-child { margin-top: 0; font-weight: 600; }
 ol li > p:first-child::before { content: counter(step) ". "; color: var(--accent); }
-pre { margin: .5rem 0 0; padding: .7rem .85rem; overflow-x: auto; background: var(--ground); border: 1px solid var(--line); border-radius: .4rem; }
+pre { margin: .5rem 0 0; padding: .7rem .85rem; white-space: pre-wrap; overflow-wrap: anywhere; background: var(--ground); border: 1px solid var(--line); border-radius: .4rem; }
 code, pre { font: .875rem/1.5 ui-monospace, "Cascadia Mono", Menlo, Consolas, monospace; }
 a { color: var(--accent); } a:focus-visible { outline: 2px solid; outline-offset: 2px; }
 ul { margin: 0; padding-left: 1.2rem; } li small { color: var(--soft); }
@@ -55,7 +55,7 @@ time to fetch it again. Numbers only grow, so the last one you have seen is all 
 <ol>
 <li><p>Read the feed from its beginning</p>
 <p>Follow <code>@odata.nextLink</code> until a page has none.</p>
-${curl(at('EntityEvent?$top=1000'))}</li>
+${curl(at('EntityEvent'))}</li>
 <li><p>Ask for what came since</p>
 <p>Put the last <code>EntityEventSequence</code> you have in the place of the 0, now and then for ever.</p>
 ${curl(at('EntityEvent?$filter=EntityEventSequence%20gt%200&$top=1000'))}</li>

@@ -3,7 +3,6 @@ import { type Db, quoteIdentifier } from '../base/db/index.ts';
 import type { CollectionPlan, EntityPage, EntityRow, EntitySet, ShapePlan } from '../edm/entity-set.ts';
 import {
   type EntityType,
-  entityTypeOf,
   filterToSql,
   orderSql,
   type SqlFragment,
@@ -19,8 +18,12 @@ import { wireSql } from './wire-sql.ts';
 const alias = 't';
 
 /** The records of one resource, straight from the provider's table. */
-export function recordSet(db: Db, policy: VisibilityPolicy, table: ResourceTable): EntitySet {
-  const type = entityTypeOf(table);
+export function recordSet(
+  db: Db,
+  policy: VisibilityPolicy,
+  table: ResourceTable,
+  type: EntityType,
+): EntitySet {
   const { name } = table.config;
   return {
     name,

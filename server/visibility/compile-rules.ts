@@ -3,10 +3,10 @@ import type { ResourceConfig } from '../base/config/index.ts';
 import {
   bindFilter,
   ExpressionError,
-  entityTypeOf,
   type Field,
   operandsOf,
   parseExpression,
+  ruleTypeOf,
   type TypedValue,
 } from '../edm/index.ts';
 import { type FeedRule, type FeedsConfig, feedRules, invalidRules } from './feed-config.ts';
@@ -86,7 +86,7 @@ function compileRule(
       0,
     );
   }
-  const tree = bindFilter(parseExpression(rule.where, { consumerAttributes: true }), entityTypeOf(table));
+  const tree = bindFilter(parseExpression(rule.where, { consumerAttributes: true }), ruleTypeOf(table));
   const alternatives = tree.kind === 'or' && usesConsumer(tree) ? tree.operands : [tree];
   const ways = alternatives.map(alternative => compileWay(alternative, feed, attributes));
   if (follows !== undefined && ways.some(way => way.field !== undefined)) {

@@ -13,6 +13,11 @@ export interface Allowed {
   readonly held: (firstParameter: number) => SqlFragment | undefined;
   /** The condition under which a row of alias `t` of the resource's table may be seen. */
   readonly records: (resource: string, firstParameter: number) => SqlFragment;
+  /**
+   * The same condition for a row of any quoted alias, its values bound by whoever writes the statement: `bind` returns
+   * the placeholder of a text.
+   */
+  readonly recordsAs: (resource: string, alias: string, bind: (value: string) => string) => string;
 }
 
 /** Why a result cannot be used: it was read under rules that are not current any more. */
@@ -57,6 +62,7 @@ function allow(viewer: Viewer, rules: ActiveRules): Allowed {
       version: rules.version,
       held: () => undefined,
       records: resource => ({ text: rules.served(resource, `'{1}'::integer[]`), values: [] }),
+      recordsAs: (resource, alias) => rules.served(resource, `'{1}'::integer[]`, alias),
     };
   }
   const { consumerId } = viewer;
@@ -65,8 +71,10 @@ function allow(viewer: Viewer, rules: ActiveRules): Allowed {
       headers: { 'WWW-Authenticate': 'Bearer realm="pulsefeed"' },
     });
   }
+  const heldBy = (placeholder: string) =>
+    `select feed_id from pulsefeed.consumer_feed where consumer_id = ${placeholder}::text::integer`;
   const held = (firstParameter: number): SqlFragment => ({
-    text: `select feed_id from pulsefeed.consumer_feed where consumer_id = $${firstParameter}::text::integer`,
+    text: heldBy(`$${firstParameter}`),
     values: [String(consumerId)],
   });
   return {
@@ -76,5 +84,7 @@ function allow(viewer: Viewer, rules: ActiveRules): Allowed {
       const { text, values } = held(firstParameter);
       return { text: rules.served(resource, `array(${text})`), values };
     },
+    recordsAs: (resource, alias, bind) =>
+      rules.served(resource, `array(${heldBy(bind(String(consumerId)))})`, alias),
   };
 }

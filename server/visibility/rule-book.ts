@@ -15,8 +15,11 @@ export interface ActiveRules extends SourceSet {
   readonly feeds: FeedsConfig;
   readonly rules: readonly CompiledRule[];
   readonly ids: ReadonlyMap<string, FeedIds>;
-  /** SQL over alias `t` of the resource's table: may whoever holds `held` (SQL `integer[]`) see the row? */
-  readonly served: (resource: string, held: string) => string;
+  /**
+   * SQL over a row of the resource's table, of the quoted alias given or else of `t`: may whoever holds `held` (SQL
+   * `integer[]`) see it?
+   */
+  readonly served: (resource: string, held: string, alias?: string) => string;
 }
 
 /**
@@ -73,7 +76,7 @@ join pulsefeed.rule_set r on r.version = h.rule_version`,
       feeds,
       rules,
       ids,
-      served: (resource, held) => this.#served(resource, held, rules, ids),
+      served: (resource, held, alias) => this.#served(resource, held, rules, ids, alias),
     };
     return this.#active;
   }
@@ -93,6 +96,7 @@ left join pulsefeed.feed f on f.definition_id = d.id and f.value is null`,
     held: string,
     rules: readonly CompiledRule[],
     ids: ReadonlyMap<string, FeedIds>,
+    alias?: string,
   ): string {
     const table = this.#tables.find(({ config }) => config.name === resource);
     if (table === undefined) return 'false';
@@ -101,6 +105,7 @@ left join pulsefeed.feed f on f.definition_id = d.id and f.value is null`,
       rules.filter(rule => rule.resource === resource),
       ids,
       held,
+      alias,
     );
   }
 }

@@ -11,6 +11,9 @@ export interface FeedIds {
   readonly feed: number | undefined;
 }
 
+/** The alias of the provider's table where there is only one, quoted. */
+const ownAlias = quoteIdentifier('t');
+
 /** The stored clock: numbering and reading must give the same answer at the same moment. */
 const clock = { sql: '(select rule_clock from pulsefeed.log_head)' };
 
@@ -34,9 +37,14 @@ function wayFeedSql(rule: CompiledRule, way: RuleWay, ids: ReadonlyMap<string, F
 }
 
 /** The feed of the value that the field has: one probe of a unique index, whatever the number of feeds. */
-function valueFeedSql(rule: CompiledRule, field: Field, ids: ReadonlyMap<string, FeedIds>): string {
+function valueFeedSql(
+  rule: CompiledRule,
+  field: Field,
+  ids: ReadonlyMap<string, FeedIds>,
+  alias = ownAlias,
+): string {
   const definition = ids.get(rule.feed)?.definition ?? 0;
-  const value = `(${columnSql(field.property.column, '"t"')})::text collate "C"`;
+  const value = `(${columnSql(field.property.column, alias)})::text collate "C"`;
   return `(select f.id from pulsefeed.feed f where f.definition_id = ${definition} and f.value = ${value})`;
 }
 
@@ -69,8 +77,8 @@ export function dueAtSql(rules: readonly CompiledRule[]): string {
 }
 
 /**
- * The one predicate for records (SERVE): true for the rows of alias `t` that whoever holds `held` (SQL `integer[]`)
- * may see. A feed counts when it is in the stored visibility and the record's own rule holds on the row as it is now;
+ * The one predicate for records (SERVE): true for the rows of `alias` (quoted) that whoever holds `held` (SQL
+ * `integer[]`) may see. A feed counts when it is in the stored visibility and the record's own rule holds on the row as it is now;
  * a parent counts only as stored.
  */
 export function servedSql(
@@ -78,14 +86,15 @@ export function servedSql(
   rules: readonly CompiledRule[],
   ids: ReadonlyMap<string, FeedIds>,
   held: string,
+  alias = ownAlias,
 ): string {
   const alternatives = rules.flatMap(rule =>
     rule.ways.map(way => {
-      const condition = way.condition === undefined ? '' : ` and ${inlineSql(way.condition)}`;
-      return `(${heldInState(rule, way, ids, held)}${condition})`;
+      const condition = way.condition === undefined ? '' : ` and ${inlineSql(way.condition, alias)}`;
+      return `(${heldInState(rule, way, ids, held, alias)}${condition})`;
     }),
   );
-  return stateExistsSql(table, alternatives.length === 0 ? 'false' : alternatives.join(' or '));
+  return stateExistsSql(table, alternatives.length === 0 ? 'false' : alternatives.join(' or '), alias);
 }
 
 function heldInState(
@@ -93,9 +102,10 @@ function heldInState(
   way: RuleWay,
   ids: ReadonlyMap<string, FeedIds>,
   held: string,
+  alias: string,
 ): string {
   if (way.field !== undefined) {
-    return `exists (select from unnest(s.vis) v where v = any (${held}) and v = ${valueFeedSql(rule, way.field, ids)})`;
+    return `exists (select from unnest(s.vis) v where v = any (${held}) and v = ${valueFeedSql(rule, way.field, ids, alias)})`;
   }
   const { definition = 0, feed } = ids.get(rule.feed) ?? {};
   if (feed !== undefined) return `(${feed} = any (s.vis) and ${feed} = any (${held}))`;
@@ -106,12 +116,12 @@ function heldInState(
 }
 
 /** True for the rows whose stored state fulfils a condition over alias `s`. */
-export function stateExistsSql(table: ResourceTable, condition: string): string {
+export function stateExistsSql(table: ResourceTable, condition: string, alias = ownAlias): string {
   const name = `'${table.config.name.replaceAll("'", "''")}'`;
   return `exists (
   select from pulsefeed.record_state s
   where s.resource_id = (select id from pulsefeed.resource where name = ${name})
-    and s.key = ${keyText(table, quoteIdentifier('t'))} and (${condition})
+    and s.key = ${keyText(table, alias)} and (${condition})
 )`;
 }
 
@@ -119,15 +129,21 @@ export function stateExistsSql(table: ResourceTable, condition: string): string 
  * A rule's condition with its values written as literals: it becomes part of statements that bind values of their own.
  * The values are the operator's, from the configuration; each is quoted all the same.
  */
-function inlineSql(condition: TypedValue): string {
-  return inlineValues(filterToSql(condition, { alias: 't', now: clock }));
+function inlineSql(condition: TypedValue, alias = ownAlias): string {
+  return inlineValues(filterToSql(condition, { alias: rowOfRule, now: clock }), alias);
 }
 
-function inlineValues({ text, values }: SqlFragment): string {
-  // Quoted identifiers are passed over: a column may have a dollar sign in its name.
-  const written = text.replace(/"(?:[^"]|"")*"|\$(\d+)/g, (whole, n: string | undefined) =>
-    n === undefined ? whole : literal(values[Number(n) - 1]),
-  );
+/** Stands for the row while a condition is translated; no column has this name. */
+const rowOfRule = ' row of the rule ';
+
+function inlineValues({ text, values }: SqlFragment, alias: string): string {
+  // Quoted identifiers are passed over: a column may have a dollar sign in its name. The translation's own aliases are
+  // renamed: the row may be one of a request's filter, which uses the same ones.
+  const written = text.replace(/"((?:[^"]|"")*)"|\$(\d+)/g, (whole, name?: string, n?: string) => {
+    if (n !== undefined) return literal(values[Number(n) - 1]);
+    if (name === rowOfRule) return alias;
+    return name !== undefined && /^_[cnv]\d+$/.test(name) ? quoteIdentifier(`_rule${name}`) : whole;
+  });
   return `(${written})`;
 }
 

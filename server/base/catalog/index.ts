@@ -30,6 +30,8 @@ export interface ResourceTable {
   /** Quoted, with its schema. */
   readonly quoted: string;
   readonly partitioned: boolean;
+  /** True for tables, whose rows carry `xmin`; false for views and foreign tables. */
+  readonly versioned: boolean;
   readonly columns: readonly Column[];
   readonly key: Column;
 }
@@ -85,6 +87,7 @@ async function readResourceTable(
     name,
     quoted: `${quoteIdentifier(relation.schema)}.${quoteIdentifier(name)}`,
     partitioned: relation.kind === 'p',
+    versioned: relation.kind === 'r' || relation.kind === 'p',
     columns,
     key,
   };

@@ -8,7 +8,14 @@ export interface ParentConfig {
   readonly resource: string;
   /** Column of the child's table that holds the parent's key. */
   readonly column: string;
+  /** Name of the relation to the parent. */
+  readonly as?: string;
+  /** Name of the parent's relation to these records. */
+  readonly children?: string;
 }
+
+/** How the key of a new record is made where it has none; `none`: the client or the column's default gives it. */
+export type NewKeys = 'snowflake' | 'uuid' | 'none';
 
 /** One resource of the feed. Without a table, its changes come over ingest and state everything themselves. */
 export interface ResourceConfig {
@@ -21,6 +28,10 @@ export interface ResourceConfig {
   /** Column with the time of the last change; reconcile and the order of seeding use it. */
   readonly modified?: string;
   readonly parents?: readonly ParentConfig[];
+  /** Column -> the name it is served under, or false to hide it. */
+  readonly fields?: Readonly<Record<string, string | false>>;
+  /** Records may be written by tokens with the scope write. */
+  readonly writable?: boolean | { readonly keys?: NewKeys };
 }
 
 /** pulsefeed.config.json: the resources, and any setting by its name. */

@@ -147,7 +147,7 @@ function text(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-export type { ConfigFile, ParentConfig, ResourceConfig } from './file.ts';
+export type { ConfigFile, NewKeys, ParentConfig, ResourceConfig } from './file.ts';
 export { rankResources } from './ranks.ts';
 export {
   environmentName,
