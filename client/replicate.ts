@@ -17,7 +17,7 @@ export interface ReplicateOptions extends SourceOptions {
   readonly pollMs?: number;
   /** Pulses asked for in a page; 1,000 by default. */
   readonly pageSize?: number;
-  /** Pulses read ahead of the fetching; 5,000 by default. */
+  /** Pulses read ahead of the fetching; 2,000 by default. */
   readonly readAhead?: number;
   /** Pulses fetched and stored in one transaction; 800 by default. Memory grows with it times the size of a record. */
   readonly windowSize?: number;

@@ -65,7 +65,7 @@ export class Replication {
     await this.#open();
     const { last, epoch } = this.#cursor;
     this.#knowledge.epoch = epoch;
-    const { waitSeconds = 30, pollMs = 5000, pageSize = 1000, readAhead = 5000, follow = false } = this.#o;
+    const { waitSeconds = 30, pollMs = 5000, pageSize = 1000, readAhead = 2000, follow = false } = this.#o;
     const { base, http } = this.#session;
     const notify = this.#o.onNotice ?? (() => {});
     const walk = new Walk({

@@ -1,4 +1,5 @@
 import type { Viewer } from '../base/auth/viewer.ts';
+import type { Queryable } from '../base/db/index.ts';
 import type { TypedOrderItem } from './bind.ts';
 import type { EntityType } from './model.ts';
 import type { TypedValue } from './typed.ts';
@@ -18,6 +19,44 @@ export interface EntitySet {
   readOne(key: readonly string[], plan: ShapePlan, viewer: Viewer): Promise<EntityRow | undefined>;
   /** How many match. */
   count(filter: TypedValue | undefined, viewer: Viewer): Promise<bigint>;
+  /**
+   * The condition on the target of a relation that its rows belong to this entity, for paths such as
+   * `Property('K')/Media`; undefined when the entity is not there for the viewer.
+   */
+  related?(
+    key: readonly string[],
+    navigation: string,
+    viewer: Viewer,
+  ): Promise<TypedValue | undefined>;
+  /** Present where entities can be written. */
+  readonly write?: EntityWriter;
+}
+
+/** How entities are written. Everything is checked before anything is written; a viewer needs the scope `write`. */
+export interface EntityWriter {
+  /** @throws EE-114 with one detail for each member that is wrong; EE-119 when the key is taken. */
+  create(body: string, request: WriteRequest): Promise<EntityRow>;
+  /**
+   * Changes the members given, or with `replace` sets the others back to their defaults.
+   * @returns undefined when there is no such entity for the viewer. @throws EE-114, EE-116, EE-119
+   */
+  update(
+    key: readonly string[],
+    body: string,
+    request: WriteRequest & { readonly replace: boolean },
+  ): Promise<EntityRow | undefined>;
+  /** @returns false when there is no such entity for the viewer. @throws EE-116, EE-119 */
+  remove(key: readonly string[], request: WriteRequest): Promise<boolean>;
+}
+
+/** Who writes, under which condition, and how the row written is to be shown. */
+export interface WriteRequest {
+  readonly viewer: Viewer;
+  readonly shape: ShapePlan;
+  /** `If-Match`; true when this state of the entity is one that it names. */
+  readonly matches?: (etag: string) => boolean;
+  /** The transaction of the group that the request belongs to. */
+  readonly tx?: Queryable;
 }
 
 /** Which properties and relations a row shows, and how its values are written. */
@@ -54,10 +93,16 @@ export interface CollectionPlan extends ShapePlan {
 export interface ExpandPlan extends ShapePlan {
   readonly navigation: string;
   readonly filter?: TypedValue;
+  /** Ends in the key of the target. */
   readonly orderBy: readonly TypedOrderItem[];
-  readonly limit?: number;
+  /** The most rows that one entity shows; what is beyond them is behind a link. */
+  readonly limit: number;
   readonly skip: number;
   readonly count: boolean;
+  /** Options of the link to the rest, percent-encoded; absent when the client asked for no more than `limit`. */
+  readonly next?: string;
+  /** What stands between the name of the relation and a control information such as `count`: `@odata.` or `@`. */
+  readonly prefix: string;
 }
 
 /** One entity. */

@@ -7,10 +7,12 @@ import type { TypedValue } from './typed.ts';
 export function lowerBound(filter: TypedValue | undefined, property: string): bigint | undefined {
   if (filter === undefined) return undefined;
   if (filter.kind === 'and') {
-    const bounds = filter.operands
-      .map(part => lowerBound(part, property))
-      .filter(bound => bound !== undefined);
-    return bounds.length === 0 ? undefined : bounds.reduce((a, b) => (a > b ? a : b));
+    let greatest: bigint | undefined;
+    for (const part of filter.operands) {
+      const bound = lowerBound(part, property);
+      if (bound !== undefined && (greatest === undefined || bound > greatest)) greatest = bound;
+    }
+    return greatest;
   }
   if (filter.kind !== 'compare') return undefined;
   const { left, right, op } = filter;

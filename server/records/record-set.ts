@@ -1,56 +1,21 @@
-import { keyText, matchKey, type ResourceTable } from '../base/catalog/index.ts';
-import { type Db, quoteIdentifier } from '../base/db/index.ts';
+import { keyText, matchKey } from '../base/catalog/index.ts';
 import type { CollectionPlan, EntityPage, EntityRow, EntitySet, ShapePlan } from '../edm/entity-set.ts';
+import { filterToSql, orderSql, seekItems, seekSql, type TypedValue } from '../edm/index.ts';
+import type { Allowed } from '../visibility/index.ts';
+import { readRelated } from './related.ts';
+import { etagOf, etagSql } from './row-etag.ts';
+import { rowJson } from './row-json.ts';
 import {
-  type EntityType,
-  filterToSql,
-  orderSql,
-  type SqlFragment,
-  seekItems,
-  seekSql,
-  type TypedValue,
-} from '../edm/index.ts';
-import type { VisibilityPolicy } from '../visibility/index.ts';
-
-import { wireSql } from './wire-sql.ts';
-
-/** The alias of the provider's table in every statement. */
-const alias = 't';
-
-/** The records of one resource, straight from the provider's table. */
-export function recordSet(
-  db: Db,
-  policy: VisibilityPolicy,
-  table: ResourceTable,
-  type: EntityType,
-): EntitySet {
-  const { name } = table.config;
-  return {
-    name,
-    type,
-    writable: false,
-    readPage: (plan, viewer) =>
-      policy.read(viewer, ({ records }) => readPage(db, table, type, plan, n => records(name, n))),
-    readOne: (key, plan, viewer) =>
-      policy.read(viewer, ({ records }) => readOne(db, table, type, key, plan, records(name, 2))),
-    count: (filter, viewer) =>
-      policy.read(viewer, async ({ records }) => {
-        const where = filterSql(filter);
-        const visible = records(name, where.values.length + 1);
-        const [row] = await db.query<{ count: bigint; version: number }>({
-          text: `
-select count(*) as count, ${ruleVersion} as version
-from ${table.quoted} ${alias}
-where ${where.text} and ${visible.text}`,
-          values: [...where.values, ...visible.values],
-        });
-        return { ruleVersion: row?.version ?? 0, result: row?.count ?? 0n };
-      }),
-  };
-}
-
-/** The rules in the statement's own snapshot: the policy compares them with those that it was made for. */
-const ruleVersion = '(select rule_version from pulsefeed.log_head)';
+  expressionOptions,
+  quotedAlias,
+  type RecordContext,
+  type RecordResource,
+  rowAlias,
+  ruleVersion,
+  visibleSql,
+} from './schema.ts';
+import { type StatementWriter, startStatement } from './statement.ts';
+import { namingMissing } from './table-drift.ts';
 
 /** What a read found, and the rules it was found under. */
 interface UnderRules<T> {
@@ -58,54 +23,112 @@ interface UnderRules<T> {
   readonly result: T;
 }
 
+/** The records of one resource, straight from the provider's table. */
+export function recordSet(context: RecordContext, resource: RecordResource): EntitySet {
+  const { policy, db } = context;
+  const { table, type } = resource;
+  const all = [...context.resources.values()];
+  const naming = <T>(work: () => Promise<T>) => namingMissing(db, all, work);
+  return {
+    name: table.config.name,
+    type,
+    writable: false,
+    readPage: (plan, viewer) =>
+      naming(() => policy.read(viewer, allowed => readPage(context, resource, plan, allowed))),
+    readOne: ([key = ''], plan, viewer) =>
+      naming(() => policy.read(viewer, allowed => readOne(context, resource, key, plan, allowed))),
+    count: (filter, viewer) =>
+      naming(() => policy.read(viewer, allowed => countRows(context, resource, filter, allowed))),
+    related: ([key = ''], navigation, viewer) =>
+      naming(() => policy.read(viewer, allowed => readRelated(context, resource, key, navigation, allowed))),
+  };
+}
+
+async function countRows(
+  { db }: RecordContext,
+  { table }: RecordResource,
+  filter: TypedValue | undefined,
+  allowed: Allowed,
+): Promise<UnderRules<bigint>> {
+  const w = startStatement();
+  const where = matching(table.config.name, filter, allowed, w);
+  const [row] = await db.query<{ count: bigint; version: number }>({
+    text: `
+select count(*) as count, ${ruleVersion} as version
+from ${table.quoted} ${rowAlias}
+where ${where}`,
+    values: w.values,
+  });
+  return { ruleVersion: row?.version ?? 0, result: row?.count ?? 0n };
+}
+
+/** The condition that a row is visible and passes the filter. */
+function matching(
+  name: string,
+  filter: TypedValue | undefined,
+  allowed: Allowed,
+  w: StatementWriter,
+): string {
+  const visible = visibleSql(allowed, name, quotedAlias, w);
+  if (filter === undefined) return visible;
+  const text = w.include(first => filterToSql(filter, expressionOptions(allowed, rowAlias, first)));
+  return `${text} and ${visible}`;
+}
+
 interface PageRow {
   readonly json: string;
   readonly key: string;
+  readonly etag: string;
   readonly position: (string | null)[];
   readonly count: bigint | null;
   readonly version: number;
 }
 
 async function readPage(
-  db: Db,
-  table: ResourceTable,
-  type: EntityType,
+  context: RecordContext,
+  resource: RecordResource,
   plan: CollectionPlan,
-  visibleFrom: (firstParameter: number) => SqlFragment,
+  allowed: Allowed,
 ): Promise<UnderRules<EntityPage>> {
-  const filter = filterSql(plan.filter);
-  const visible = visibleFrom(filter.values.length + 1);
-  const matching = `${filter.text} and ${visible.text}`;
-  const bound: unknown[] = [...filter.values, ...visible.values];
-  const { items, values } = seekItems(plan.orderBy, { alias, firstParameter: bound.length + 1 });
-  bound.push(...values);
-  const seek =
-    plan.after === undefined ? { text: 'true', values: [] } : seekSql(items, plan.after, bound.length + 1);
-  bound.push(...seek.values, plan.limit + 1, plan.skip);
+  const { table } = resource;
+  const w = startStatement();
+  const where = matching(table.config.name, plan.filter, allowed, w);
+  let items: ReturnType<typeof seekItems>['items'] = [];
+  w.include(first => {
+    const order = seekItems(plan.orderBy, expressionOptions(allowed, rowAlias, first));
+    items = order.items;
+    return { text: '', values: order.values };
+  });
+  const { after } = plan;
+  const seek = after === undefined ? 'true' : w.include(first => seekSql(items, after, first));
+  const json = rowJson(resource, plan, quotedAlias, { context, allowed, statement: w });
   const count = plan.count
-    ? `(select count(*) from ${table.quoted} ${alias} where ${matching})`
+    ? `(select count(*) from ${table.quoted} ${rowAlias} where ${where})`
     : 'null::bigint';
+  const [limit, skip] = [w.bind(plan.limit + 1), w.bind(plan.skip)];
   // The count's row is there even when the page is empty.
-  const rows = await db.query<PageRow | { json: null; count: bigint | null; version: number }>({
+  const rows = await context.db.query<PageRow | { json: null; count: bigint | null; version: number }>({
     text: `
-select c.count, c.version, p.json, p.key, p.position
+select c.count, c.version, p.json, p.key, p.etag, p.position
 from (select ${count} as count, ${ruleVersion} as version) c
 left join lateral (
-  select ${rowJson(type, plan)} as json, ${keyText(table, alias)} as key,
+  select ${json} as json, ${keyText(table, quotedAlias)} as key, ${etagSql(table, quotedAlias)} as etag,
     array[${items.map(({ sql }) => `(${sql})::text`).join(', ')}]::text[] as position
-  from ${table.quoted} ${alias}
-  where ${matching} and ${seek.text}
+  from ${table.quoted} ${rowAlias}
+  where ${where} and ${seek}
   order by ${orderSql(items)}
-  limit $${bound.length - 1}::bigint offset $${bound.length}::bigint
+  limit ${limit}::bigint offset ${skip}::bigint
 ) p on true`,
-    values: bound,
+    values: w.values,
   });
   const found = rows.filter((row): row is PageRow => row.json !== null);
   const total = rows[0]?.count;
   return {
     ruleVersion: rows[0]?.version ?? 0,
     result: {
-      rows: found.slice(0, plan.limit).map(({ json, key, position }) => ({ json, key: [key], position })),
+      rows: found
+        .slice(0, plan.limit)
+        .map(({ json, key, position, etag }) => ({ json, key: [key], position, etag: etagOf(etag) })),
       more: found.length > plan.limit,
       ...(total == null ? {} : { count: total }),
     },
@@ -114,40 +137,37 @@ left join lateral (
 
 /** Unknown, gone and hidden run the same one statement and leave it the same way (SILENT). */
 async function readOne(
-  db: Db,
-  table: ResourceTable,
-  type: EntityType,
-  [key = '']: readonly string[],
+  context: RecordContext,
+  resource: RecordResource,
+  key: string,
   plan: ShapePlan,
-  visible: SqlFragment,
+  allowed: Allowed,
 ): Promise<UnderRules<EntityRow | undefined>> {
-  const [row] = await db.query<{ version: number; json: string | null; key: string | null }>({
+  const { table } = resource;
+  const w = startStatement();
+  const match = matchKey(table, quotedAlias, `${w.bind(key)}::text`);
+  const visible = visibleSql(allowed, table.config.name, quotedAlias, w);
+  const json = rowJson(resource, plan, quotedAlias, { context, allowed, statement: w });
+  const [row] = await context.db.query<{
+    version: number;
+    json: string | null;
+    key: string | null;
+    etag: string;
+  }>({
     text: `
-select c.version, r.json, r.key
+select c.version, r.json, r.key, r.etag
 from (select ${ruleVersion} as version) c
 left join lateral (
-  select ${rowJson(type, plan)} as json, ${keyText(table, alias)} as key
-  from ${table.quoted} ${alias}
-  where ${matchKey(table, alias, '$1::text')} and ${visible.text}
+  select ${json} as json, ${keyText(table, quotedAlias)} as key, ${etagSql(table, quotedAlias)} as etag
+  from ${table.quoted} ${rowAlias}
+  where ${match} and ${visible}
   limit 1
 ) r on true`,
-    values: [key, ...visible.values],
+    values: w.values,
   });
   const found =
-    row?.json != null && row.key !== null ? { json: row.json, key: [row.key], position: [] } : undefined;
+    row?.json != null && row.key !== null
+      ? { json: row.json, key: [row.key], position: [], etag: etagOf(row.etag) }
+      : undefined;
   return { ruleVersion: row?.version ?? 0, result: found };
-}
-
-/** The selected properties as one JSON text. A subquery and not json_build_object, which takes 50 members at most. */
-function rowJson(type: EntityType, plan: ShapePlan): string {
-  const properties = type.properties.filter(({ name }) => plan.select?.includes(name) ?? true);
-  const columns = properties.map(
-    property => `${wireSql(property, alias, plan.ieee754)} as ${quoteIdentifier(property.name)}`,
-  );
-  const row = `(select row_to_json(r) from (select ${columns.join(', ')}) r)`;
-  return plan.omitNulls ? `json_strip_nulls(${row})::text` : `${row}::text`;
-}
-
-function filterSql(filter: TypedValue | undefined): SqlFragment {
-  return filter === undefined ? { text: 'true', values: [] } : filterToSql(filter, { alias });
 }
