@@ -23,11 +23,7 @@ export interface EntitySet {
    * The condition on the target of a relation that its rows belong to this entity, for paths such as
    * `Property('K')/Media`; undefined when the entity is not there for the viewer.
    */
-  related?(
-    key: readonly string[],
-    navigation: string,
-    viewer: Viewer,
-  ): Promise<TypedValue | undefined>;
+  related?(key: readonly string[], navigation: string, viewer: Viewer): Promise<TypedValue | undefined>;
   /** Present where entities can be written. */
   readonly write?: EntityWriter;
 }

@@ -4,6 +4,7 @@
  */
 export type * from './ast.ts';
 export { bindExpression, bindFilter, bindOrderBy, type TypedOrderItem } from './bind.ts';
+export { castText } from './bind-literal.ts';
 export type { BindOptions } from './binder.ts';
 export { type ColumnMapping, mapColumn } from './column-type.ts';
 export {

@@ -64,7 +64,7 @@ describe('a transaction larger than a batch', () => {
     assert.ok(expected.length > 150);
   });
 
-  for (const batchSize of [1, 7, 50]) {
+  for (const batchSize of [3, 7, 50]) {
     it(`is numbered in steps of ${batchSize} as it is in one`, async () => {
       const log = await logDatabase();
       const pulses = await workOff(log, async () => {
@@ -84,7 +84,7 @@ describe('a transaction larger than a batch', () => {
     const log = await logDatabase();
     const pulses = await workOff(log, async () => {
       for (let more = true; more; ) {
-        const sequencer = log.sequencer({ batchSize: 7 });
+        const sequencer = log.sequencer({ batchSize: 13 });
         more = (await sequencer.step()).kind === 'numbered';
         await sequencer.close();
       }
@@ -134,6 +134,28 @@ describe('a transaction larger than a batch', () => {
     assert.deepEqual(pulses.slice(0, 50), large);
     assert.ok(pulses.lastIndexOf('Showing/50') > 50);
     assert.equal(pulses.filter(pulse => pulse.startsWith('Office/')).length, 40);
+  });
+
+  it('lets the last report of a record decide, though its parts were taken in different steps', async () => {
+    const log = await logDatabase();
+    const reports = (key: string, op: 'upsert' | 'delete') => ({ resource: 'Note', key, op }) as const;
+    await log.log.append(undefined, [reports('went', 'upsert'), reports('stayed', 'upsert')]);
+    await drain(log.sequencer());
+    const others = Array.from({ length: 20 }, (_, n) => reports(`n${n}`, 'upsert'));
+    await log.log.append(undefined, [
+      ...[reports('went', 'upsert'), reports('stayed', 'delete'), reports('passed', 'upsert')],
+      ...others,
+      ...[reports('went', 'delete'), reports('stayed', 'upsert'), reports('passed', 'delete')],
+    ]);
+    await drain(log.sequencer({ batchSize: 7 }));
+    assert.deepEqual((await log.pulses()).slice(2), [
+      ...others.map(({ key }) => `Note/${key}`),
+      ...['Note/stayed', 'Note/went'],
+    ]);
+    const [known] = await log.db.query<{ keys: string[] }>({
+      text: `select array_agg(key order by key) as keys from pulsefeed.record_state where key !~ '^n'`,
+    });
+    assert.deepEqual(known?.keys, ['stayed']);
   });
 
   it('is seen by readers as a growing prefix of itself', async () => {

@@ -3,7 +3,15 @@ import type { EntityPage, EntitySet } from '../edm/entity-set.ts';
 import type { QueryOptions } from '../edm/index.ts';
 import { readUrl } from './entity.ts';
 import { negotiateJson, negotiateVersion } from './negotiate.ts';
-import { allOf, planCollection, planFilter, queryDigest, type RequestPlan, sinceFilter } from './plan.ts';
+import {
+  allOf,
+  planCollection,
+  planFilter,
+  queryDigest,
+  type RequestPlan,
+  sinceFilter,
+  type Within,
+} from './plan.ts';
 import { type Preferences, parsePreferences } from './preferences.ts';
 import { refuseUnserved } from './query.ts';
 import type { ODataAnswer, ODataRequest } from './request.ts';
@@ -17,6 +25,7 @@ export async function answerCollection(
   service: Service,
   set: EntitySet,
   request: ODataRequest,
+  within?: Within,
 ): Promise<ODataAnswer> {
   const resumed = resumeQuery(service, request.rawQuery);
   const { query } = resumed;
@@ -26,8 +35,8 @@ export async function answerCollection(
     request.headers['odata-maxversion'],
   );
   const preferences = parsePreferences(request.headers.prefer);
-  const plan = planCollection(set, resumed, format, preferences, request.root, service);
-  const collection = `${request.root}/${set.name}`;
+  const plan = planCollection(set, resumed, format, preferences, request.root, service, within);
+  const collection = within?.url ?? `${request.root}/${set.name}`;
   const page = await readPage(set, plan, request, () => fullQuery(collection, query));
   const body = collectionBody(
     page,
@@ -101,15 +110,17 @@ export async function answerCount(
   service: Service,
   set: EntitySet,
   request: ODataRequest,
+  within?: Within,
 ): Promise<ODataAnswer> {
   const { query, token } = resumeQuery(service, request.rawQuery);
   refuseUnserved(query, ['deltatoken', 'filter', 'format', 'schemaversion', ...withoutEffect]);
-  if (token !== undefined && token.query !== queryDigest(service.codec, set, query)) {
+  if (token !== undefined && token.query !== queryDigest(service.codec, set, query, within)) {
     throw invalidToken(token.use);
   }
   const { version } = negotiateVersion(request.headers['odata-maxversion']);
   const since = token?.after[0];
   const filter = allOf([
+    within?.filter,
     planFilter(set.type, service.model, query),
     since == null ? undefined : sinceFilter(set.type, since),
   ]);

@@ -1,6 +1,7 @@
 import { PulsefeedError } from '../base/errors.ts';
 import type { EntityRow, EntitySet, ShapePlan } from '../edm/entity-set.ts';
 import { bindKey, decimalText, isNavigation, parseKeyPredicate, type QueryOptions } from '../edm/index.ts';
+import { selectList } from './expand.ts';
 import { acceptsText, type Format, negotiateJson } from './negotiate.ts';
 import { planShape } from './plan.ts';
 import { parsePreferences } from './preferences.ts';
@@ -20,10 +21,10 @@ export async function answerEntity(
   const query = readQuery(request.rawQuery);
   refuseUnserved(query, ['expand', 'format', 'select', 'schemaversion']);
   const format = formatOf(request, query);
-  const shape = planShape(set.type, query, format, parsePreferences(request.headers.prefer), request.root);
+  const preferences = parsePreferences(request.headers.prefer);
+  const shape = planShape(set.type, query, format, preferences, request.root, service);
   const row = await find(service, set, predicate, query, shape, request);
-  const select = shape.select === undefined ? '' : `(${shape.select.join(',')})`;
-  const context = `${request.root}/$metadata#${set.name}${select}/$entity`;
+  const context = `${request.root}/$metadata#${set.name}${selectList(shape)}/$entity`;
   const decorate = decorator(format, set.type, shape, key => readUrl(request.root, set, key));
   return {
     status: 200,
@@ -31,7 +32,8 @@ export async function answerEntity(
       'OData-Version': format.version,
       'Content-Type': format.contentType,
       Vary: 'Accept, Prefer, OData-MaxVersion',
-      ...(row.etag === undefined ? {} : { ETag: row.etag }),
+      // The tag is the record's own: what is expanded may change without it.
+      ...(row.etag === undefined || shape.expand.length > 0 ? {} : { ETag: row.etag }),
       ...(shape.omitNulls ? { 'Preference-Applied': 'omit-values=nulls' } : {}),
     },
     body: entityBody(row, context, format, decorate),
@@ -122,15 +124,20 @@ async function find(
   const key = keyTexts(service, set, predicate, query);
   const row = await set.readOne(key, shape, request.viewer);
   if (row === undefined) {
-    throw new PulsefeedError('EE-107', 'There is no such record, or it is not visible to you.', {
-      target: set.name,
-    });
+    throw noSuchRecord(set);
   }
   return row;
 }
 
+/** One answer for what never was, is gone or is hidden. */
+export function noSuchRecord(set: EntitySet): PulsefeedError {
+  return new PulsefeedError('EE-107', 'There is no such record, or it is not visible to you.', {
+    target: set.name,
+  });
+}
+
 /** The key values as text. @throws EE-101 when they do not fit the key. */
-function keyTexts(service: Service, set: EntitySet, predicate: string, query: QueryOptions): string[] {
+export function keyTexts(service: Service, set: EntitySet, predicate: string, query: QueryOptions): string[] {
   return refusing('key', () =>
     bindKey(parseKeyPredicate(predicate), set.type, { model: service.model, aliases: query.aliases }),
   ).map(({ value }) => {

@@ -5,7 +5,6 @@ import {
   bindOrderBy,
   type EdmModel,
   type EntityType,
-  isNavigation,
   parseBoolean,
   parseExpression,
   parseNonNegativeInteger,
@@ -16,6 +15,7 @@ import {
   type TypedOrderItem,
   type TypedValue,
 } from '../edm/index.ts';
+import { planExpand, selectedNames, selectList } from './expand.ts';
 import type { Format } from './negotiate.ts';
 import type { Preferences } from './preferences.ts';
 import { refuseUnserved, refusing } from './query.ts';
@@ -42,6 +42,12 @@ export interface RequestPlan {
   readonly since: string | undefined;
 }
 
+/** The part of a set that a path over a relation leads to: its condition and its URL. */
+export interface Within {
+  readonly filter: TypedValue;
+  readonly url: string;
+}
+
 const served: readonly SystemOption[] = [
   'count',
   'deltatoken',
@@ -64,23 +70,27 @@ export function planCollection(
   preferences: Preferences,
   root: string,
   { model, pages, codec }: Pick<Service, 'model' | 'pages' | 'codec'>,
+  within?: Within,
 ): RequestPlan {
   refuseUnserved(query, served);
   checkSchemaVersion(query);
-  const shape = planShape(set.type, query, format, preferences, root);
+  const shape = planShape(set.type, query, format, preferences, root, { model, pages });
   const asked = planOrder(set.type, model, query);
   const keyOrder = isKeyOrder(set.type, asked);
-  const digest = queryDigest(codec, set, query);
+  const digest = queryDigest(codec, set, query, within);
   if (token !== undefined && token.query !== digest) throw invalidToken(token.use);
   const tracking = trackingOf(token, preferences, keyOrder);
   const since = typeof tracking === 'object' ? tracking.since : undefined;
   if (since !== undefined && format.metadata === 'none') {
     throw new PulsefeedError('EE-109', 'Changes are not served without metadata.', { target: 'Accept' });
   }
-  const filter = allOf([planFilter(set.type, model, query), since && sinceFilter(set.type, since)]);
+  const filter = allOf([
+    within?.filter,
+    planFilter(set.type, model, query),
+    since && sinceFilter(set.type, since),
+  ]);
   const top = integerOption(query, 'top');
   const remaining = token?.use === 'skip' ? token.remaining : top;
-  const select = shape.select === undefined ? '' : `(${shape.select.join(',')})`;
   return {
     page: {
       ...shape,
@@ -96,7 +106,7 @@ export function planCollection(
     digest,
     token,
     remaining,
-    contextSuffix: `${select}${since === undefined ? '' : '/$delta'}`,
+    contextSuffix: `${selectList(shape)}${since === undefined ? '' : '/$delta'}`,
     keyOrder,
     tracking,
     since,
@@ -127,9 +137,15 @@ function trackingOf(
 }
 
 /** What a token is bound to: the set, and the options that decide which rows there are and in which order. */
-export function queryDigest(codec: Service['codec'], set: EntitySet, query: QueryOptions): string {
+export function queryDigest(
+  codec: Service['codec'],
+  set: EntitySet,
+  query: QueryOptions,
+  within?: Within,
+): string {
   return codec.digest([
     set.name,
+    ...(within === undefined ? [] : [within.url]),
     ...(['filter', 'orderby'] as const).map(name => query.system.get(name)?.value ?? ''),
     ...[...query.aliases].flat(),
   ]);
@@ -153,24 +169,23 @@ function isKeyOrder(type: EntityType, asked: readonly TypedOrderItem[]): boolean
   return !descending && expr.kind === 'field' && expr.via.length === 0 && expr.property.name === type.key[0];
 }
 
-/** `$select` and how values are written. @throws EE-101 */
+/** `$select`, `$expand` and how values are written. @throws EE-101, EE-106 or EE-112 */
 export function planShape(
   type: EntityType,
   query: QueryOptions,
   format: Format,
   preferences: Preferences,
   root: string,
+  { model, pages }: Pick<Service, 'model' | 'pages'>,
 ): ShapePlan {
-  if (query.system.has('expand')) {
-    throw new PulsefeedError('EE-112', `${type.name} has no relations to expand.`, { target: '$expand' });
-  }
   const select = planSelect(type, query);
+  const shape = { root, ieee754: format.ieee754, omitNulls: preferences.omitNulls };
+  const expand = query.system.get('expand')?.value;
+  const frame = { model, aliases: query.aliases, mostRows: pages.standard, prefix: format.prefix, shape };
   return {
-    root,
+    ...shape,
     ...(select === undefined ? {} : { select }),
-    expand: [],
-    ieee754: format.ieee754,
-    omitNulls: preferences.omitNulls,
+    expand: expand === undefined ? [] : planExpand(type, expand, frame),
   };
 }
 
@@ -209,23 +224,10 @@ function isItem(item: TypedOrderItem | undefined): item is TypedOrderItem {
 function planSelect(type: EntityType, query: QueryOptions): readonly string[] | undefined {
   const text = query.system.get('select')?.value;
   if (text === undefined) return undefined;
-  const items = refusing('select', () => parseSelect(text));
-  if (items.some(({ star }) => star)) return undefined;
-  const names = items.map(({ path }) => {
-    const name = path[0]?.name ?? '';
-    const member = type.members.get(name);
-    if (member === undefined || path.length > 1 || isNavigation(member)) {
-      throw new PulsefeedError(
-        'EE-101',
-        `${type.name} has no property ${path.map(step => step.name).join('/')}.`,
-        {
-          target: '$select',
-        },
-      );
-    }
-    return name;
-  });
-  return [...new Set(names)];
+  return selectedNames(
+    type,
+    refusing('select', () => parseSelect(text)),
+  );
 }
 
 function integerOption(query: QueryOptions, name: 'top' | 'skip'): number | undefined {

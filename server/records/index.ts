@@ -4,12 +4,22 @@ import type { EntitySet } from '../edm/entity-set.ts';
 import { entityTypesOf } from '../edm/index.ts';
 import type { VisibilityPolicy } from '../visibility/index.ts';
 import { recordSet } from './record-set.ts';
+import type { RecordContext, RecordResource } from './schema.ts';
 
-/** The configured resources that have a table here, as entity sets. */
+/**
+ * The configured resources that have a table here, as entity sets.
+ * @throws EE-705 listing every fault in the configured names of fields and relations.
+ */
 export function recordSets(db: Db, policy: VisibilityPolicy, tables: readonly ResourceTable[]): EntitySet[] {
   const types = entityTypesOf(tables);
-  return tables.flatMap((table, index) => {
+  const resources = tables.flatMap((table, index): RecordResource[] => {
     const type = types[index];
-    return type === undefined ? [] : [recordSet(db, policy, table, type)];
+    return type === undefined ? [] : [{ table, type }];
   });
+  const context: RecordContext = {
+    db,
+    policy,
+    resources: new Map(resources.map(resource => [resource.type.qualifiedName, resource])),
+  };
+  return resources.map(resource => recordSet(context, resource));
 }

@@ -1,16 +1,23 @@
 import { matchKey } from '../base/catalog/index.ts';
 import {
-  bindFilter,
+  type ColumnSql,
+  castText,
   columnSql,
   isNavigation,
   mapColumn,
-  parseExpression,
-  type Property,
   primitive,
+  type ScalarType,
   type TypedValue,
 } from '../edm/index.ts';
 import type { Allowed } from '../visibility/index.ts';
-import { quotedAlias, type RecordContext, type RecordResource, rowAlias, ruleVersion, visibleSql } from './schema.ts';
+import {
+  quotedAlias,
+  type RecordContext,
+  type RecordResource,
+  rowAlias,
+  ruleVersion,
+  visibleSql,
+} from './schema.ts';
 import { startStatement } from './statement.ts';
 
 /** No row fulfils it: the condition of a relation whose own column is null. */
@@ -26,14 +33,15 @@ const noRow: TypedValue = {
  * cannot see the record.
  */
 export async function readRelated(
-  { db }: RecordContext,
+  { db, resources }: RecordContext,
   { table, type }: RecordResource,
   key: string,
   name: string,
   allowed: Allowed,
 ): Promise<{ ruleVersion: number; result: TypedValue | undefined }> {
   const navigation = type.members.get(name);
-  if (navigation === undefined || !isNavigation(navigation)) throw new Error(`${type.name} has no relation ${name}`);
+  if (navigation === undefined || !isNavigation(navigation))
+    throw new Error(`${type.name} has no relation ${name}`);
   const [pair] = navigation.join;
   if (pair === undefined) throw new Error(`the relation ${name} joins nothing`);
   const w = startStatement();
@@ -51,6 +59,30 @@ left join lateral (
 ) r on true`,
     values: w.values,
   });
-  const result = row?.found == null ? undefined : row.value === null ? noRow : equals(pair.target, row.value);
+  const result =
+    row?.found == null
+      ? undefined
+      : row.value === null
+        ? noRow
+        : equals(resources.get(navigation.target), pair.target, row.value);
   return { ruleVersion: row?.version ?? 0, result };
+}
+
+/** The comparison of the joined column with the value found, in the column's own type so that its index serves. */
+function equals(target: RecordResource | undefined, column: ColumnSql, value: string): TypedValue {
+  const known = target?.table.columns.find(({ name }) => name === column);
+  const mapped = known === undefined ? undefined : mapColumn(known);
+  const type: ScalarType = mapped?.type.kind === 'primitive' ? mapped.type : primitive('Edm.String');
+  const property = { name: 'join', type, nullable: true, column: mapped?.column ?? column };
+  const left: TypedValue = {
+    kind: 'field',
+    origin: { kind: 'it' },
+    via: [],
+    property,
+    json: [],
+    type,
+    nullable: true,
+    at: 0,
+  };
+  return { kind: 'compare', op: 'eq', left, right: castText(value, type, 0), at: 0 };
 }

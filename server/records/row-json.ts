@@ -114,11 +114,7 @@ function relatedRows(
   const filtered =
     filter === undefined
       ? []
-      : [
-          statement.include(first =>
-            filterToSql(filter, expressionOptions(allowed, plainAlias, first)),
-          ),
-        ];
+      : [statement.include(first => filterToSql(filter, expressionOptions(allowed, plainAlias, first)))];
   let order = '';
   statement.include(first => {
     const { items, values } = seekItems(plan.orderBy, expressionOptions(allowed, plainAlias, first));
