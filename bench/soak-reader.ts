@@ -32,7 +32,7 @@ select 'Media/' || "MediaKey", note from media where $1 is null or "MediaKey" = 
  * until `stop` says so and the end is reached.
  */
 export async function follow(url: string, stop: () => boolean): Promise<ReadFeed> {
-  const db = openPostgres(url, 1, 'soak-reader');
+  const db = openPostgres({ url, poolSize: 1, applicationName: 'soak-reader', statementTimeoutMs: 0 });
   const log = openLog(db);
   const feed = { numbers: [], keys: [], pages: 0, faults: [], replica: new Map() } satisfies ReadFeed;
   try {
@@ -61,7 +61,7 @@ export async function follow(url: string, stop: () => boolean): Promise<ReadFeed
 
 /** All records as they are. */
 export async function readAllRecords(url: string): Promise<Replica> {
-  const db = openPostgres(url, 1, 'soak-verdict');
+  const db = openPostgres({ url, poolSize: 1, applicationName: 'soak-verdict', statementTimeoutMs: 0 });
   try {
     const rows = await db.query<{ key: string; note: number }>({ text: live, values: [null, null] });
     return new Map(rows.map(({ key, note }) => [key, note]));

@@ -31,8 +31,10 @@ export interface Runtime {
 
 /** Connects to the configured database. @throws EE-701 when the data directory has another owner. */
 export function openDatabase(config: Config, applicationName: string): Promise<Db> {
-  const { databaseUrl, dataDir, poolSize } = config.settings;
-  return connect({ databaseUrl, dataDir, poolSize, applicationName });
+  const { databaseUrl, dataDir, poolSize, statementTimeoutMs } = config.settings;
+  // Only a server has clients that give up waiting; migrations, seeding and reconciling take what they need.
+  const timeout = applicationName === 'pulsefeed serve' ? { statementTimeoutMs } : {};
+  return connect({ databaseUrl, dataDir, poolSize, applicationName, ...timeout });
 }
 
 /**

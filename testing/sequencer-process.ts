@@ -45,7 +45,7 @@ export function startSequencerProcess(options: SequencerProcessOptions): Sequenc
 
 async function run([url = '', name = '', batchSize = '']: string[]): Promise<void> {
   // When the database is not there yet (again), the tests start another process.
-  const db = openPostgres(url, 3, name);
+  const db = openPostgres({ url, poolSize: 3, applicationName: name, statementTimeoutMs: 0 });
   const rules = new RuleBook(db, resources, await readResourceTables(db, resources));
   const sequencer = openLog(db).sequence({
     loadSources: () => rules.load(),

@@ -5,6 +5,7 @@ import { applyConditions } from './conditional.ts';
 import { answerEntity, answerProperty } from './entity.ts';
 import { answerMetadata } from './metadata/answer.ts';
 import { answerServerOptions, onlyPost, onlyRead } from './methods.ts';
+import { answerRelated, relationOf } from './navigate.ts';
 import { settleVersions } from './negotiate.ts';
 import { answerOpenApi } from './openapi/answer.ts';
 import { readQuery } from './query.ts';
@@ -37,6 +38,11 @@ async function route(
   const { key } = first;
   if (second === undefined) return onlyRead(request, () => answerEntity(service, set, key, request));
   if (second.name === '$ref' && rest.length === 0) throw notServed('/$ref');
+  const navigation = relationOf(set, second);
+  if (navigation !== undefined) {
+    const forward = (on: readonly PathSegment[]) => route(service, request, on);
+    return answerRelated(service, set, key, navigation, [second, ...rest], request, forward);
+  }
   return onlyRead(request, () => answerProperty(service, set, key, [second, ...rest], request));
 }
 

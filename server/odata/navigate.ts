@@ -109,7 +109,8 @@ function predicateOf(set: EntitySet, key: readonly string[]): string {
 
 function literalOf(set: EntitySet, index: number, text: string): string {
   const property = set.type.members.get(set.type.key[index] ?? '');
-  const string = property !== undefined && !isNavigation(property) && property.type.name === 'Edm.String';
+  const type = property === undefined || isNavigation(property) ? undefined : property.type;
+  const string = type?.kind === 'primitive' && type.name === 'Edm.String';
   return string ? quoteString(text) : text;
 }
 

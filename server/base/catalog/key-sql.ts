@@ -1,11 +1,11 @@
 import { quoteIdentifier } from '../db/quote.ts';
 import type { ResourceTable } from './index.ts';
 
-const integer = String.raw`'^(0|-?[1-9][0-9]{0,18})$'`;
+const integer = "'^(0|-?[1-9][0-9]{0,18})$'";
 /** 19 digits may be too many; nested `case` because `and` does not fix the order of its sides. */
 const int8Range = '-9223372036854775808 and 9223372036854775807';
 const decimal = String.raw`'^-?[0-9]{1,38}(\.[0-9]{1,38})?$'`;
-const uuid = String.raw`'^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$'`;
+const uuid = "'^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$'";
 
 /** The ResourceRecordKey of the row behind `alias`: always text (RCP-027), compared byte by byte. */
 export function keyText(table: ResourceTable, alias: string): string {

@@ -10,6 +10,8 @@ export interface DbOptions {
   readonly dataDir: string;
   /** Connections in the pool; PGlite always has one. */
   readonly poolSize?: number;
+  /** Milliseconds after which the server cancels a statement outside transactions that set their own; absent: none. */
+  readonly statementTimeoutMs?: number;
   /** Shown in pg_stat_activity. */
   readonly applicationName?: string;
 }
@@ -19,7 +21,14 @@ export interface DbOptions {
  * @throws EE-701 when another process owns the data directory.
  */
 export async function connect(options: DbOptions): Promise<Db> {
-  return options.databaseUrl === undefined
-    ? openPglite(options.dataDir)
-    : openPostgres(options.databaseUrl, options.poolSize ?? 10, options.applicationName ?? 'pulsefeed');
+  const {
+    databaseUrl,
+    dataDir,
+    poolSize = 10,
+    applicationName = 'pulsefeed',
+    statementTimeoutMs = 0,
+  } = options;
+  return databaseUrl === undefined
+    ? openPglite(dataDir, statementTimeoutMs)
+    : openPostgres({ url: databaseUrl, poolSize, applicationName, statementTimeoutMs });
 }

@@ -4,19 +4,20 @@ import knexFactory from 'knex';
 import ClientPglite from 'knex-pglite';
 import { lockDataDirectory } from './data-directory-lock.ts';
 import type { Db, Queryable, Session, Statement, TransactionOptions } from './index.ts';
-import { runTransaction } from './transaction.ts';
+import { runTransaction, sessionSettings } from './transaction.ts';
 
 /**
  * Opens the embedded database in `dataDir`, which this process owns until it closes or dies. One session serves
  * everything: statements queue behind each other, a transaction holds it until its end.
  * @throws EE-701 when another living process owns the folder.
  */
-export async function openPglite(dataDir: string): Promise<Db> {
+export async function openPglite(dataDir: string, statementTimeoutMs = 0): Promise<Db> {
   await mkdir(dataDir, { recursive: true });
   const lock = await lockDataDirectory(dataDir);
   const pglite = new PGlite(`${dataDir}/pgdata`, { parsers: { [pgTypes.INT8]: text => BigInt(text) } });
   try {
     await pglite.waitReady;
+    await pglite.exec(sessionSettings(statementTimeoutMs));
   } catch (error) {
     await lock.release();
     throw error;

@@ -2,7 +2,7 @@ import knexFactory from 'knex';
 import pg from 'pg';
 import type { Db, Queryable, Session, Statement, TransactionOptions } from './index.ts';
 import { listenOnPostgres } from './listen.ts';
-import { runTransaction } from './transaction.ts';
+import { runTransaction, sessionSettings } from './transaction.ts';
 
 /** int8 as bigint: EntityEventSequence goes past 2^53 and Number() must never touch it. */
 const types = {
@@ -20,8 +20,17 @@ const quiet = { warn: () => undefined, error: () => undefined };
 /** What is asked of a raw pg connection that knex's pool hands out. */
 type RawConnection = pg.Client & { __knex__disposed?: unknown };
 
+/** How a pool is opened. */
+export interface PostgresOptions {
+  readonly url: string;
+  readonly poolSize: number;
+  readonly applicationName: string;
+  readonly statementTimeoutMs: number;
+}
+
 /** Opens a pool on a PostgreSQL server. The first connection is made at the first statement. */
-export function openPostgres(url: string, poolSize: number, applicationName: string): Db {
+export function openPostgres(options: PostgresOptions): Db {
+  const { url, poolSize, applicationName } = options;
   const settings = {
     connectionString: url,
     application_name: applicationName,
@@ -32,7 +41,13 @@ export function openPostgres(url: string, poolSize: number, applicationName: str
   const knex = knexFactory({
     client: 'pg',
     connection: settings as never,
-    pool: { min: 0, max: poolSize },
+    pool: {
+      min: 0,
+      max: poolSize,
+      afterCreate: (connection: pg.Client, done: (error: Error | null) => void) => {
+        connection.query(sessionSettings(options.statementTimeoutMs), error => done(error ?? null));
+      },
+    },
     acquireConnectionTimeout: connectTimeoutMs,
     log: quiet,
   });

@@ -42,3 +42,14 @@ function beginText(options: TransactionOptions): string {
   ];
   return `begin isolation level read committed${settings.join('')}`;
 }
+
+/**
+ * What every session of ours is set to, whatever the role's or database's defaults are: texts of dates, times and
+ * intervals are written and read back in one form.
+ */
+export function sessionSettings(statementTimeoutMs: number): string {
+  return `set statement_timeout = ${Math.trunc(statementTimeoutMs)};
+set timezone = 'UTC';
+set datestyle = 'ISO, YMD';
+set intervalstyle = 'iso_8601'`;
+}
