@@ -109,8 +109,15 @@ async function startSequencers(url: string) {
     start();
     return slot;
   });
+  await until('the sequencers to start', () => slots.every(slot => slot.process?.ready === true), {
+    withinMs: restMs,
+  });
   return {
-    kill: (n: number) => slots[n % slots.length]?.process?.child.kill('SIGKILL'),
+    kill(n: number): boolean {
+      const victim = slots[n % slots.length]?.process;
+      // One that is still starting is let alone: on a busy machine nobody would ever number otherwise.
+      return victim?.ready === true && victim.child.kill('SIGKILL');
+    },
     async stop() {
       stopped = true;
       await Promise.all(slots.map(slot => slot.process?.kill()));
@@ -119,14 +126,14 @@ async function startSequencers(url: string) {
 }
 
 async function killInTurn(
-  sequencers: { kill(n: number): boolean | undefined },
+  sequencers: { kill(n: number): boolean },
   endAt: number,
   everyMs: number,
 ): Promise<number> {
   let kills = 0;
   for (; performance.now() + everyMs < endAt; ) {
     await delay(everyMs);
-    if (sequencers.kill(kills) === true) kills++;
+    if (sequencers.kill(kills)) kills++;
   }
   return kills;
 }

@@ -3,7 +3,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { until } from '../testing/until.ts';
 import type { Auth } from './auth.ts';
-import { BadAnswer, type HttpClient, type HttpClientOptions, httpClient } from './http-client.ts';
+import { type HttpClient, type HttpClientOptions, httpClient } from './http-client.ts';
+import { BadAnswer } from './http-send.ts';
 import { ReplicationError } from './replication-error.ts';
 import { DEFAULT_RETRY, retryAfterMs } from './retry-policy.ts';
 import { type FastTiming, fastTiming } from './testing/fast-timing.ts';

@@ -2,7 +2,7 @@ export type { Auth } from './auth.ts';
 export { canonicalText, hashRecord, type SourceRecord } from './canonical.ts';
 export { type ReplicateIo, registerReplicate } from './cli.ts';
 export { ExactDecimal, type JsonObject, type JsonValue, parseExact, stringifyExact } from './exact-json.ts';
-export type { Timeouts } from './http-client.ts';
+export type { Timeouts } from './http-send.ts';
 export type { Field, Resource, Schema } from './metadata.ts';
 export type { Notice, Notify } from './notice.ts';
 export type { Progress } from './progress.ts';

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue, parseExact } from './exact-json.ts';
-import { BadAnswer, type HttpAnswer } from './http-client.ts';
+import { BadAnswer, type HttpAnswer } from './http-send.ts';
 
 /** One row of EntityEvent: "fetch this record again" (RCP-027). */
 export interface Pulse {
@@ -12,7 +12,7 @@ export interface Pulse {
 export interface Page {
   readonly pulses: readonly Pulse[];
   readonly nextLink: string | undefined;
-  /** True when every pulse has a larger number than the one before. */
+  /** True when every pulse has a larger number than the one before, or is the same once more. */
   readonly ascending: boolean;
   /** True when a number came as a JSON string (IEEE754Compatible). */
   readonly quoted: boolean;
@@ -78,7 +78,8 @@ export function readPage(answer: HttpAnswer): Page {
       );
     }
     const before = pulses.at(-1);
-    if (before && sequence <= before.sequence) ascending = false;
+    const again = before?.sequence === sequence && before.resource === resource && before.key === String(key);
+    if (before && sequence <= before.sequence && !again) ascending = false;
     if (typeof row.EntityEventSequence === 'string') quoted = true;
     pulses.push({ sequence, resource, key: String(key) });
   }

@@ -175,6 +175,29 @@ describe('replicate', () => {
       assert.equal(server.requests.page > 2, true);
     }));
 
+  it('takes a page that comes again neither for the head nor for another log', () =>
+    withWorld({ annotations: true }, async ({ source, server, store, notices, options }) => {
+      source.fill(5);
+      await replicate(options);
+      for (let n = 0; n < 5; n++) source.put('Office', `new ${n}`);
+      // The last page once more: it ends with the position and names it as the head.
+      server.switches.repeatPage = 1;
+      server.beforeSending = async () => {
+        if (server.requests.page > pages) server.switches.repeatPage = 0;
+      };
+      const pages = server.requests.page;
+      await replicate(options);
+      assert.deepEqual(await differences(source, store), []);
+      // A page from before the position.
+      const { head } = source;
+      source.head = 1n;
+      server.beforeSending = async url => {
+        if (/EntityEvent\?/.test(url)) source.head = head;
+      };
+      await replicate(options);
+      assert.ok(!notices.includes('reinitialise'));
+    }));
+
   it('follows at the head by long poll, and ends in good order when it is told to', () =>
     withWorld({ waits: true, annotations: true }, async ({ source, store, options }) => {
       source.fill(5);
@@ -248,6 +271,20 @@ describe('replicate', () => {
         await replicate({ ...moved, reinitialise: true });
         assert.deepEqual(await differences(other, store), []);
       });
+    }));
+
+  it('deletes nothing because a whole resource answers 404', () =>
+    withWorld({}, async ({ source, server, store, options }) => {
+      for (let n = 0; n < 5; n++) source.put('Office', `O${n}`);
+      await replicate(options);
+      server.switches.lostResource = 'Office';
+      for (let n = 0; n < 5; n++) source.put('Office', `O${n}`);
+      const lost = replicate(options);
+      await assert.rejects(lost, error => error instanceof ReplicationError && error.code === 'refused');
+      assert.equal(store.contents('Office').size, 5);
+      server.switches.lostResource = undefined;
+      await replicate(options);
+      assert.deepEqual(await differences(source, store), []);
     }));
 
   it('passes over resources that the metadata lacks and says so', () =>

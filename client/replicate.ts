@@ -17,9 +17,9 @@ export interface ReplicateOptions extends SourceOptions {
   readonly pollMs?: number;
   /** Pulses asked for in a page; 1,000 by default. */
   readonly pageSize?: number;
-  /** Pulses read ahead of the fetching; 2,000 by default. */
+  /** Pulses read ahead of the fetching; 1,000 by default. */
   readonly readAhead?: number;
-  /** Pulses fetched and stored in one transaction; 800 by default. Memory grows with it times the size of a record. */
+  /** Pulses fetched and stored in one transaction; what `concurrency` requests hold by default, at least 400. Memory grows with it times the size of a record. */
   readonly windowSize?: number;
   /** Walk again from the beginning over the existing copy, also one made under another URL of the source. */
   readonly reinitialise?: boolean;

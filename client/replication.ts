@@ -18,7 +18,6 @@ interface Work {
   readonly deletes: RecordRef[];
 }
 
-const DEFAULT_WINDOW = 800;
 const MAX_WAITING = 10_000;
 
 /**
@@ -60,12 +59,18 @@ export class Replication {
     return this.#o.timing ?? REAL_TIMING;
   }
 
+  /** Small by default: with 1,000,000 pulses of 200,000 records 800 took no less time and some 30 MB more than 400. */
+  get #windowSize(): number {
+    const { windowSize, batchSize = 100, concurrency = 4 } = this.#o;
+    return windowSize ?? Math.max(400, batchSize * concurrency);
+  }
+
   /** Runs to the head, or until the signal aborts. */
   async run(): Promise<ReplicateResult> {
     await this.#open();
     const { last, epoch } = this.#cursor;
     this.#knowledge.epoch = epoch;
-    const { waitSeconds = 30, pollMs = 5000, pageSize = 1000, readAhead = 2000, follow = false } = this.#o;
+    const { waitSeconds = 30, pollMs = 5000, pageSize = 1000, readAhead = 1000, follow = false } = this.#o;
     const { base, http } = this.#session;
     const notify = this.#o.onNotice ?? (() => {});
     const walk = new Walk({
@@ -119,7 +124,7 @@ export class Replication {
     let writing: Promise<void> = Promise.resolve();
     try {
       for (;;) {
-        const taken = await queue.take(this.#o.windowSize ?? DEFAULT_WINDOW);
+        const taken = await queue.take(this.#windowSize);
         if (taken.kind === 'end') break;
         if (taken.kind === 'reset') {
           await writing;
@@ -246,7 +251,7 @@ export class Replication {
   async #sweep(): Promise<void> {
     for (;;) {
       this.#signal.throwIfAborted();
-      const stale = await this.#o.store.stale(this.#cursor.generation, this.#o.windowSize ?? DEFAULT_WINDOW);
+      const stale = await this.#o.store.stale(this.#cursor.generation, this.#windowSize);
       if (stale === undefined) {
         this.#notice(
           'cannot-sweep',

@@ -1,5 +1,6 @@
 import type { Auth } from './auth.ts';
-import { type HttpClient, httpClient, type Timeouts } from './http-client.ts';
+import { type HttpClient, httpClient } from './http-client.ts';
+import type { Timeouts } from './http-send.ts';
 import { type Resource, readMetadata, type Schema, schemaFromKeys } from './metadata.ts';
 import type { Notify } from './notice.ts';
 import { type FetchBatch, type RecordFetcher, recordFetcher } from './record-fetcher.ts';

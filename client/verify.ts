@@ -1,6 +1,6 @@
 import { differingFields, hashRecord, type SourceRecord } from './canonical.ts';
 import { decodeCursor } from './cursor.ts';
-import { BadAnswer } from './http-client.ts';
+import { BadAnswer } from './http-send.ts';
 import type { Resource } from './metadata.ts';
 import { type Pulse, readJsonObject, readNextLink, readRows } from './page.ts';
 import { collectionUrl } from './record-url.ts';

@@ -1,6 +1,7 @@
 import type { HttpClient } from './http-client.ts';
 import type { Notify } from './notice.ts';
-import { type Page, type Pulse, readInteger, readJsonObject, readPage } from './page.ts';
+import { type Page, type Pulse, readPage } from './page.ts';
+import { assertComplete, bySequence, larger } from './page-order.ts';
 import { RecentNumbers } from './recent-numbers.ts';
 import { collectionUrl } from './record-url.ts';
 import { ReplicationError } from './replication-error.ts';
@@ -49,15 +50,6 @@ const MAX_RESETS = 3;
 const MIN_HELD_MS = 200;
 const MAX_STALLS = 5;
 const MAX_EMPTY_LINKS = 10_000;
-
-function larger(one: bigint, other: bigint): bigint {
-  if (one > other) return one;
-  return other;
-}
-
-function bySequence(one: Pulse, other: Pulse): number {
-  return one.sequence < other.sequence ? -1 : one.sequence > other.sequence ? 1 : 0;
-}
 
 /** The refusals that a question can meet; anything else is retried below and ends as an error. */
 type Answer =
@@ -244,36 +236,12 @@ export class Walk {
         `Number ${late.sequence} came only after ${this.#last} had been reached: pages are not in order, and a position in them would lose pulses.`,
       );
     }
-    const highest = page.pulses.reduce((max, { sequence }) => larger(max, sequence), -1n);
-    const distinct = new Set(page.pulses.map(pulse => pulse.sequence)).size;
-    const count = await this.#countUpTo(highest);
-    if (count === undefined || count > distinct) {
-      const why =
-        count === undefined
-          ? 'and the source does not count them'
-          : `but the source has ${count} up to ${highest}`;
-      throw new ReplicationError(
-        'unordered',
-        `A page out of order brought ${distinct} pulses up to ${highest}, ${why}: advancing would lose pulses.`,
-      );
-    }
+    await assertComplete(this.#o.http, this.#o.base, this.#last, page.pulses);
     this.#sayOnce(
       'unordered-page',
       'Pages of EntityEvent are out of order but complete (checked by $count); sorted here.',
     );
     return 'sorted';
-  }
-
-  async #countUpTo(highest: bigint): Promise<number | undefined> {
-    const from = this.#last === undefined ? 'ge 0' : `gt ${this.#last}`;
-    const $filter = `EntityEventSequence ${from} and EntityEventSequence le ${highest}`;
-    const url = collectionUrl(this.#o.base, 'EntityEvent', { $filter, $top: '1', $count: 'true' });
-    return this.#o.http.get(url, {}, answer => {
-      if (answer.status !== 200) return undefined;
-      const body = readJsonObject(answer);
-      const count = readInteger(body['@odata.count'] ?? body['@count']);
-      return count === undefined ? undefined : Number(count);
-    });
   }
 
   #advance(url: string, page: Page): Step | undefined {

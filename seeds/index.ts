@@ -17,7 +17,7 @@ export interface SeedOptions {
   readonly badFile?: string;
   /** Ends the run after the step at hand; what is lined up is numbered by the next run. */
   readonly signal?: AbortSignal;
-  /** Records in one step; 50,000 on PostgreSQL and 5,000 on PGlite when absent. */
+  /** Records in one step at most; it is found by trying when absent. */
   readonly chunkSize?: number;
   /** Milliseconds, for measuring only; the clock of the process when absent. */
   readonly now?: () => number;
@@ -42,13 +42,22 @@ export async function seed(
     onProgress,
     signal: options.signal,
     dryRun: options.dryRun === true,
-    chunkSize: options.chunkSize ?? (runtime.db.engine === 'postgres' ? 50_000 : 5_000),
+    pace:
+      options.chunkSize === undefined
+        ? paces[runtime.db.engine]
+        : { chunkSize: options.chunkSize, mostChunkSize: options.chunkSize },
     now: options.now ?? (() => performance.now()),
   };
   return options.file === undefined
     ? seedTables(work)
     : seedFile(work, options.file, { skipBad: options.skipBad === true, badFile: options.badFile });
 }
+
+/** PGlite works in the memory of this process, and holds it up for as long as a step takes. */
+const paces = {
+  postgres: { chunkSize: 50_000, mostChunkSize: 100_000 },
+  pglite: { chunkSize: 5_000, mostChunkSize: 5_000 },
+} as const;
 
 export type { FileSource } from './file-source.ts';
 export type { OnSeedProgress, ResourceReport, SeedProgress, SeedReport } from './seed-report.ts';

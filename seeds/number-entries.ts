@@ -1,19 +1,30 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { PulsefeedError } from '../server/base/errors.ts';
+import { PulsefeedError, sqlState } from '../server/base/errors.ts';
 import type { Sequencer } from '../server/log/index.ts';
 
 /** How the numbering of lined-up records is paced. */
 export interface NumberingPace {
-  /**
-   * Records in one step. The head is held for its duration, about 1 s on PostgreSQL: readers are not held up, but
-   * other changes wait for their number.
-   */
+  /** Records in the first step. */
   readonly chunkSize: number;
+  /** The most that a step grows to. */
+  readonly mostChunkSize: number;
   /** Milliseconds after which changes that were made meanwhile get a step of their own. */
   readonly liveEveryMs: number;
   /** Milliseconds to wait when another session numbers. */
   readonly standbyMs: number;
 }
+
+/**
+ * Larger steps are cheaper by the record, since one scan of the provider's table serves more of them, but the head is
+ * held meanwhile: readers are not held up, other changes wait for their number. So a step grows while it takes less
+ * than the one, and shrinks when it takes more than the other.
+ */
+const growBelowMs = 1_500;
+const shrinkAboveMs = 5_000;
+const leastChunkSize = 500;
+
+/** SQLSTATE of a statement that ran into the time limit of a step. */
+const canceled = '57014';
 
 /** What was numbered. */
 export interface NumberedEntries {
@@ -40,12 +51,18 @@ export async function numberEntries(
   let seeded = 0;
   let taken = 0;
   let lastLive = now();
+  let chunkSize = pace.chunkSize;
   while (signal?.aborted !== true) {
     if (now() - lastLive >= pace.liveEveryMs) {
       await sequencer.step();
       lastLive = now();
     }
-    const outcome = await sequencer.seedStep(pace.chunkSize);
+    const startedAt = now();
+    const outcome = await sequencer.seedStep(chunkSize).catch((error: unknown) => {
+      // A server under load: nothing of the step was kept, a smaller one gets through.
+      if (sqlState(error) !== canceled || chunkSize <= leastChunkSize) throw error;
+      return { kind: 'timed out' } as const;
+    });
     switch (outcome.kind) {
       case 'idle':
         return { seeded, passedOver: taken - seeded, finished: true };
@@ -62,6 +79,10 @@ export async function numberEntries(
         seeded += outcome.pulses;
         taken += outcome.changes;
         onDone(taken);
+        chunkSize = nextChunkSize(chunkSize, now() - startedAt, pace.mostChunkSize);
+        break;
+      case 'timed out':
+        chunkSize = Math.max(leastChunkSize, Math.trunc(chunkSize / 4));
         break;
       default: {
         const never: never = outcome;
@@ -70,4 +91,9 @@ export async function numberEntries(
     }
   }
   return { seeded, passedOver: taken - seeded, finished: false };
+}
+
+function nextChunkSize(chunkSize: number, tookMs: number, most: number): number {
+  if (tookMs > shrinkAboveMs) return Math.min(chunkSize, Math.max(leastChunkSize, chunkSize >> 1));
+  return tookMs < growBelowMs ? Math.min(most, chunkSize * 2) : chunkSize;
 }

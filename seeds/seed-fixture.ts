@@ -56,7 +56,8 @@ export const places: Readonly<Record<string, readonly [level: number, rank: numb
   Media: [2, 5],
 };
 
-const tables = `
+/** The tables behind `listingResources`, empty. */
+export const emptyTables = `
 create table office ("OfficeKey" varchar(40) primary key, "MainOfficeKey" text, "ModificationTimestamp" timestamptz);
 create table teams ("TeamKey" integer primary key);
 create table property ("ListingKey" text primary key, "ListOfficeKey" text, "ListPrice" numeric(12, 2),
@@ -95,7 +96,7 @@ const day = 86_400_000;
 /** Sets a database up with tables, rows and an empty log. `size` properties; times repeat, and some are missing. */
 export async function prepare(target: Target, size: number): Promise<void> {
   await withRuntimeSetUp(target, async db => {
-    await db.script(tables);
+    await db.script(emptyTables);
     for (const statement of rowStatements(size)) await db.query(statement);
   });
 }

@@ -9,7 +9,7 @@ import {
   waitingEntries,
 } from '../server/log/seed.ts';
 import type { Runtime } from '../server/runtime.ts';
-import { type NumberedEntries, numberEntries } from './number-entries.ts';
+import { type NumberedEntries, type NumberingPace, numberEntries } from './number-entries.ts';
 import type { OnSeedProgress, SeedReport } from './seed-report.ts';
 import type { SourceCount } from './table-records.ts';
 
@@ -19,7 +19,7 @@ export interface SeedWork {
   readonly onProgress: OnSeedProgress;
   readonly signal: AbortSignal | undefined;
   readonly dryRun: boolean;
-  readonly chunkSize: number;
+  readonly pace: Pick<NumberingPace, 'chunkSize' | 'mostChunkSize'>;
   readonly now: () => number;
 }
 
@@ -61,7 +61,7 @@ export async function numberLinedUp(work: SeedWork, waiting: number): Promise<Nu
   try {
     const numbered = await numberEntries(
       sequencer,
-      { chunkSize: work.chunkSize, liveEveryMs, standbyMs },
+      { ...work.pace, liveEveryMs, standbyMs },
       // Another run may have lined up more meanwhile.
       done => onProgress({ phase: 'numbering', done, total: Math.max(waiting, done) }),
       work.signal,

@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { registerReplicate } from '../client/cli.ts';
+import { registerCompact } from '../compaction/cli.ts';
 import { registerSeed } from '../seeds/cli.ts';
 import { seed } from '../seeds/index.ts';
 import { registerConformance } from '../spec-tests/cli.ts';
@@ -53,6 +54,7 @@ export function buildProgram(context: VerbContext): Command {
   registerServe(program, context);
   registerFeeds(program, context);
   registerConsumer(program, context);
+  registerCompact(program, { ...context, untilSignal });
   registerReplicate(program);
   registerConformance(program, {
     stdout: screen(process.stdout),

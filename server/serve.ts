@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { CompactionLoop, parseLag, stepSizes } from '../compaction/index.ts';
 import { adminRouter, createAuthenticate, oauthRouter, rateLimit } from './access/index.ts';
 import type { Settings } from './base/config/index.ts';
 import { pendingMigrations } from './base/db/index.ts';
@@ -11,7 +12,7 @@ import type { Reporter } from './base/report.ts';
 import { ingestRouter } from './ingest/index.ts';
 import { defaultPace, SequencerLoop } from './log/index.ts';
 import { odataRouter } from './odata/index.ts';
-import { recordSets } from './records/index.ts';
+import { dictionarySets, recordSets } from './records/index.ts';
 import { type Runtime, refuseUnappliedFeeds } from './runtime.ts';
 import { showToAnonymous, WalkLoop } from './visibility/index.ts';
 
@@ -39,10 +40,12 @@ export async function serve(
   await showToAnonymous(runtime.db, runtime.config.file.anonymous ?? []);
   const authenticate = createAuthenticate(runtime.db, settings, () => performance.now());
   const loop = settings.sequencer ? new SequencerLoop(runtime.sequencer(), observe, defaultPace) : undefined;
+  const records = recordSets(runtime.db, runtime.policy, runtime.tables, settings.machineId);
   const odata = odataRouter({
     log: runtime.log,
     policy: runtime.policy,
-    sets: recordSets(runtime.db, runtime.policy, runtime.tables),
+    sets: [...records, ...dictionarySets(records)],
+    transaction: work => runtime.db.transaction(work),
     tokenKey: settings.tokenKey ?? (await storedTokenKey(runtime)),
     authenticate,
     countRequest: rateLimit(runtime.db, settings.requestsPerMinute),
@@ -72,18 +75,31 @@ export async function serve(
   );
   const http = await listen(app, settings, overrides.port ?? settings.port);
   const walks = loop === undefined ? undefined : new WalkLoop(runtime, observe, () => loop.poke());
+  const compaction = compactionLoop(runtime, observe);
   loop?.start();
   walks?.start();
+  compaction?.start();
   observe({ kind: 'ServerStarted', url: http.url, engine: runtime.db.engine });
   return {
     url: http.url,
     async stop() {
       await http.stop(settings.shutdownMs);
+      await compaction?.stop();
       await walks?.stop();
       await loop?.stop();
       observe({ kind: 'ServerStopped' });
     },
   };
+}
+
+/** Where the sequencer is left to other processes, compaction is too. */
+function compactionLoop(
+  { config, db, log }: Runtime,
+  observe: Reporter['observe'],
+): CompactionLoop | undefined {
+  const lag = parseLag(config.settings.compactionLag);
+  if (lag === undefined || !config.settings.sequencer) return undefined;
+  return new CompactionLoop({ log, lag, limit: stepSizes[db.engine], observe, now: () => performance.now() });
 }
 
 async function listen(app: ReturnType<typeof createHttpApp>, settings: Settings, port: number) {

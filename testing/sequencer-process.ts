@@ -10,6 +10,8 @@ import { resources } from './log-resources.ts';
 /** A process that does nothing but number changes, so that tests can kill or stop it. */
 export interface SequencerProcess {
   readonly child: ChildProcess;
+  /** Whether it has begun to step. */
+  readonly ready: boolean;
   /** SIGKILL; resolves when it has ended. */
   kill(): Promise<void>;
 }
@@ -30,12 +32,19 @@ export function startSequencerProcess(options: SequencerProcessOptions): Sequenc
   const { url, name, batchSize = 10_000, program } = options;
   const run = program === undefined ? ['--import', 'tsx', fileURLToPath(import.meta.url)] : [program];
   const child = spawn(process.execPath, [...run, url, name, String(batchSize)], {
-    stdio: ['pipe', 'inherit', 'inherit'],
+    stdio: ['pipe', 'pipe', 'inherit'],
   });
   child.stdin.on('error', () => undefined);
   const ended = once(child, 'exit');
+  let ready = false;
+  child.stdout.once('data', () => {
+    ready = true;
+  });
   return {
     child,
+    get ready() {
+      return ready;
+    },
     async kill() {
       child.kill('SIGKILL');
       await ended;
@@ -54,6 +63,7 @@ async function run([url = '', name = '', batchSize = '']: string[]): Promise<voi
   });
   // What fails here is what the tests break on purpose; the loop tries again.
   new SequencerLoop(sequencer, () => undefined).start();
+  process.stdout.write('ready\n');
   process.stdin.resume().once('end', () => process.exit(0));
 }
 

@@ -16,6 +16,9 @@ const fullCounts: Readonly<Record<string, string>> = {
   PULSEFEED_TORTURE_SOAK_SECONDS: '60',
   /** Changes in a step while a table of 10,000 records is worked off. */
   PULSEFEED_TORTURE_TRUNCATE_BATCH: '7',
+  /** Random logs that are compacted, and histories of visibility under compaction. */
+  PULSEFEED_TORTURE_COMPACTION_RUNS: '10000',
+  PULSEFEED_TORTURE_COMPACTION_HISTORIES: '100',
 };
 
 /** No suite may take longer: what has not ended by then counts as failed. */

@@ -33,7 +33,7 @@ export function oddAnswer(world: OddWorld, path: string, query: URLSearchParams,
     return { status: 200, body: METADATA, headers: { 'content-type': 'application/xml' } };
   const [, name = '', literal] = /^([^(]*)(?:\((.*)\))?$/s.exec(path) ?? [];
   if (name === 'EntityEvent') return answerEvents(world, query, prefer);
-  if (!(name in KEY_FIELDS)) return oddError(404, 'No such resource');
+  if (!(name in KEY_FIELDS) || name === world.switches.lostResource) return oddError(404, 'No such resource');
   return literal === undefined ? answerCollection(world, name, query) : answerRecord(world, name, literal);
 }
 

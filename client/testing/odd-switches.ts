@@ -36,6 +36,8 @@ export interface OddSwitches {
   maxRows: number;
   /** Key URLs with `%2F` get 404: from a proxy, or from the service, whose router takes the slash for a separator. */
   slashes: 'allowed' | 'proxy-404' | 'service-404';
+  /** A resource that the service says it does not have. */
+  lostResource: string | undefined;
   /** Rows of a page of EntityEvent. */
   pageSize: number;
   sizeApplied: boolean;
@@ -81,6 +83,7 @@ export const WELL_BEHAVED: OddSwitches = {
   omit: 0,
   maxRows: 1000,
   slashes: 'allowed',
+  lostResource: undefined,
   pageSize: 50,
   sizeApplied: true,
   annotations: false,

@@ -59,7 +59,8 @@ export function createAuthenticate(db: Db, settings: AccessSettings, now: () => 
 /** The operator's tokens open their routes; they read no feed, since they belong to no consumer. */
 function operatorViewer(token: string, settings: AccessSettings): Viewer | undefined {
   const scopes: Scope[] = [];
-  if (settings.adminToken !== undefined && sameSecret(token, settings.adminToken)) scopes.push('admin');
+  if (settings.adminToken !== undefined && sameSecret(token, settings.adminToken))
+    scopes.push('admin', 'write');
   if (settings.ingestToken !== undefined && sameSecret(token, settings.ingestToken)) scopes.push('ingest');
   return scopes.length === 0 ? undefined : { ...anonymous, scopes: new Set<Scope>(['read', ...scopes]) };
 }

@@ -4,6 +4,7 @@ import { PulsefeedError } from '../base/errors.ts';
 import {
   addConsumer,
   addToken,
+  anonymousConsumer,
   type Consumer,
   type ConsumerAttributes,
   changeConsumer,
@@ -33,6 +34,11 @@ export interface IssuedCredentials {
 export async function issueConsumer(db: Db, request: ConsumerRequest): Promise<IssuedCredentials> {
   if (!/^[\p{L}\p{N}][\p{L}\p{N} ._@-]{0,99}$/u.test(request.name)) {
     throw new PulsefeedError('EE-114', 'A consumer name has letters, digits, spaces and . _ @ - only.', {
+      target: 'name',
+    });
+  }
+  if (request.name === anonymousConsumer) {
+    throw new PulsefeedError('EE-114', `The name ${anonymousConsumer} stands for readers without a token.`, {
       target: 'name',
     });
   }

@@ -29,6 +29,15 @@ export type Observation =
       readonly rows: number | undefined;
       readonly errorCode: string | undefined;
     }
+  | {
+      readonly kind: 'Compacted';
+      readonly examined: number;
+      readonly dropped: number;
+      readonly narrowed: number;
+      readonly upTo: bigint;
+      readonly ms: number;
+    }
+  | { readonly kind: 'CompactionFailed'; readonly error: unknown; readonly retryMs: number }
   | { readonly kind: 'WalkFinished'; readonly walk: string; readonly consumer: string | undefined }
   | { readonly kind: 'WalkFailed'; readonly error: unknown; readonly retryMs: number }
   | { readonly kind: 'RequestFailed'; readonly requestId: string; readonly error: unknown }

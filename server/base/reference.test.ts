@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { errorsPage, settingsPage } from '../../testing/reference-pages.ts';
 import { packageFile } from './package-root.ts';
@@ -14,4 +15,15 @@ describe('the reference pages', () => {
       assert.equal(await readFile(path, 'utf8'), page);
     });
   }
+
+  it('invariants.md names tests that exist, one at least for each promise', async () => {
+    const page = await readFile(packageFile('docs/invariants.md'), 'utf8');
+    const rows = page.split('\n').filter(line => /^\| [A-Z]+ \|/.test(line));
+    assert.ok(rows.length >= 15);
+    for (const row of rows) {
+      const tests = [...(row.split('|').at(-2) ?? '').matchAll(/`([^`]+)`/g)].map(([, path]) => path ?? '');
+      assert.ok(tests.length > 0, row);
+      for (const path of tests) assert.ok(existsSync(packageFile(path)), `${path} is there`);
+    }
+  });
 });

@@ -64,6 +64,11 @@ function createMetrics(registry: Registry): (observation: Observation) => void {
     help: 'Sequencer steps that failed and were tried again.',
     registers,
   });
+  const dropped = new Counter({
+    name: 'pulsefeed_pulses_dropped_total',
+    help: 'Pulses that compaction in this process took from the log.',
+    registers,
+  });
   const ingested = new Counter({
     name: 'pulsefeed_ingested_total',
     help: 'Changes reported over ingest.',
@@ -87,6 +92,9 @@ function createMetrics(registry: Registry): (observation: Observation) => void {
         return;
       case 'SequencerFailed':
         failures.inc();
+        return;
+      case 'Compacted':
+        dropped.inc(observation.dropped);
         return;
       case 'Ingested':
         ingested.inc({ outcome: 'accepted' }, observation.accepted);
@@ -130,6 +138,14 @@ function writeLine(logger: Logger, observation: Observation): void {
         { reason: observation.reason },
         'SequencerWaits',
       );
+      return;
+    case 'Compacted': {
+      const { kind, upTo, ...facts } = observation;
+      logger.debug({ ...facts, upTo: upTo.toString() }, kind);
+      return;
+    }
+    case 'CompactionFailed':
+      logger.error({ err: withCause(observation.error), retryMs: observation.retryMs }, 'CompactionFailed');
       return;
     case 'WalkFailed':
       logger.error({ err: withCause(observation.error), retryMs: observation.retryMs }, 'WalkFailed');

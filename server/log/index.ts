@@ -1,6 +1,7 @@
 import type { Db, Queryable } from '../base/db/index.ts';
 import { type Appended, appendChanges, type ReportedChange } from './append.ts';
 import { createReader, type EventPage, type ReadQuery } from './read.ts';
+import { type RetireOptions, type RetireOutcome, retireStep } from './retire.ts';
 import { asSequence, type EntityEventSequence } from './sequence-number.ts';
 import { Sequencer, type SequencerOptions } from './sequencer.ts';
 
@@ -17,6 +18,8 @@ export interface EventLog {
   read(query: ReadQuery): Promise<EventPage>;
   /** Where the log stands. */
   head(): Promise<Head>;
+  /** Takes from the log a part of what forward compaction allows (COMPACT); nothing else deletes from it. */
+  retire(options: RetireOptions): Promise<RetireOutcome>;
 }
 
 /** The last number handed out, the epoch, and how long the oldest unnumbered change has waited (0: none waits). */
@@ -36,6 +39,7 @@ export function openLog(db: Db): EventLog {
         : appendChanges(tx, source, changes),
     sequence: options => new Sequencer({ ...options, db }),
     read,
+    retire: options => retireStep(db, options),
     async head() {
       const [row] = await db.query<{ last_seq: bigint; epoch: number; waiting_ms: number | null }>({
         name: 'log_head',
@@ -90,6 +94,17 @@ export {
   reconcileStored,
 } from './reconcile.ts';
 export type { FollowedParent, LiveTable, RecordSource, SourceSet } from './record-source.ts';
+export {
+  planRetiring,
+  type RetireCheck,
+  type RetireLag,
+  type RetireOptions,
+  type RetireOutcome,
+  type RetirePlan,
+  type RetireRange,
+  retireFromStart,
+} from './retire.ts';
+export type { PlannedLoss, RetiredRow } from './retire-sql.ts';
 export { digestOf, lockRules, publishRules, type RuleSet, writeRules } from './rule-set.ts';
 export { asSequence, type EntityEventSequence, maxSequence } from './sequence-number.ts';
 export { noDueAt, type Sequencer, type SequencerOptions, type StepOutcome } from './sequencer.ts';

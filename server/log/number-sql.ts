@@ -34,20 +34,28 @@ export interface NumberedRow {
   readonly head: bigint | null;
 }
 
-const order = 'phase, ord, depth, last_id, resource_id, key';
+const batchOrder = 'phase, ord, depth, last_id, resource_id, key';
+/** All that comes before it is the same for each, and a sort whose first columns are alike takes three times as long. */
+const seedOrder = 'last_id';
 
 /**
  * Numbers the lined-up pulses from `first` on, in the order that the design fixes: ups before downs, parents before
  * children for ups and after them for downs, then the last outbox id. Interns new audiences, writes the postings of
  * narrow feeds, moves the head, wakes the waiting once.
  */
-export function numberPulses(tables: BatchTables, first: bigint, limit: number): Statement {
+export function numberPulses(
+  tables: BatchTables,
+  first: bigint,
+  limit: number,
+  seedsOnly = false,
+): Statement {
+  const order = seedsOnly ? seedOrder : batchOrder;
   const chunk =
     tables === stepTables
       ? `select * from ${tables.pulses}`
       : `delete from ${tables.pulses} where (${order}) in (select ${order} from ${tables.pulses} order by ${order} limit ${limit}) returning *`;
   return {
-    ...(tables === stepTables ? { name: 'sequencer_number' } : {}),
+    ...(tables === stepTables ? { name: seedsOnly ? 'sequencer_number_seeds' : 'sequencer_number' } : {}),
     text: `
 with chunk as (
   ${chunk}

@@ -6,7 +6,12 @@ import { dense, maxSequence, type Numbering, snowflake } from './index.ts';
 function fakeClock(startMs: number): { tick(ms: number): void } {
   const real = Date.now;
   let nowMs = startMs;
-  Date.now = () => nowMs;
+  let reads = 0;
+  Date.now = () => {
+    // Whoever waits for a clock that stands still would wait for ever.
+    if (++reads > 1_000_000) throw new Error('the clock is read without end');
+    return nowMs;
+  };
   restore = () => {
     Date.now = real;
   };

@@ -65,12 +65,16 @@ export async function lineUp(tx: Queryable, records: readonly SeedRecords[]): Pr
     text: 'select coalesce(max(pos), 0) as pos from pulsefeed.seed_entry',
   });
   const ids = await resourceIds(tx);
-  await tx.query({
-    text: `
+  // Level by level: a sort whose first column is alike in most rows takes half as long again.
+  for (const level of new Set(records.map(record => record.level).sort((a, b) => a - b))) {
+    const ofLevel = records.filter(record => record.level === level);
+    await tx.query({
+      text: `
 insert into pulsefeed.seed_entry (resource_id, key)
-select resource_id, key from (${withoutEvent(records, ids)}) s
-order by ${seedOrder}`,
-  });
+select resource_id, key from (${withoutEvent(ofLevel, ids)}) s
+order by ${orderInLevel}`,
+    });
+  }
   // The numbering steps are planned by how many entries they take.
   await tx.query({ text: 'analyze pulsefeed.seed_entry' });
   return tx.query<SeedCount>(countEntries(before?.pos ?? 0n));
@@ -92,7 +96,7 @@ export async function previewLineUp(
     text: `
 select resource, key, to_char(modified at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as modified
 from (${source}) s
-order by ${seedOrder}
+order by level, ${orderInLevel}
 limit $1`,
     values: [rows],
   });
@@ -126,7 +130,7 @@ export async function refreshStatistics(db: Queryable): Promise<void> {
   }
 }
 
-const seedOrder = 'level, modified nulls first, rank, key collate "C"';
+const orderInLevel = 'modified nulls first, rank, key collate "C"';
 
 async function resourceIds(tx: Queryable): Promise<Map<string, number>> {
   const rows = await tx.query<{ id: number; name: string }>({

@@ -107,8 +107,9 @@ export class Sequencer {
       if (changes > smallSeedPart) await tx.script(widenSeedStep);
       const seeding = { after: after < last ? after : 0n, last };
       this.#seedPosition = last;
-      const whole = await this.#evaluateSeeds(tx, this.#withSources(part), seeding);
-      return whole ? this.#number(tx, stepTables, head, { changes, more: true }) : working(changes);
+      const found = await this.#evaluateSeeds(tx, this.#withSources(part), seeding);
+      if (found === 'too many') return working(changes);
+      return this.#number(tx, stepTables, head, { changes, more: true, seedsOnly: found === 'seeds only' });
     });
   }
 
@@ -227,15 +228,20 @@ export class Sequencer {
    * Looks at a part of a seeding run, and then at children that were numbered before their parent: hidden until now,
    * they follow behind all of the part.
    */
-  async #evaluateSeeds(tx: Queryable, part: readonly Waiting[], seeding: SeedRange): Promise<boolean> {
+  async #evaluateSeeds(
+    tx: Queryable,
+    part: readonly Waiting[],
+    seeding: SeedRange,
+  ): Promise<'seeds only' | 'with children' | 'too many'> {
     const flipped: RecordSource[] = [];
     for (const next of part) {
       if ((await this.#evaluate(tx, next, stepTables, seeding)) > 0) flipped.push(next.source);
     }
+    if (flipped.length === 0) return 'seeds only';
     for (const source of flipped) {
-      if (!(await this.#followFlips(tx, source))) return false;
+      if (!(await this.#followFlips(tx, source))) return 'too many';
     }
-    return flipped.length === 0 || this.#evaluateStep(tx);
+    return (await this.#evaluateStep(tx)) ? 'with children' : 'too many';
   }
 
   /** Finds the children of flipped records; false when they are more than a step may take. */
@@ -321,11 +327,11 @@ export class Sequencer {
     tx: Queryable,
     tables: BatchTables,
     head: HeadRow,
-    done: { changes: number; more: boolean },
+    done: { changes: number; more: boolean; seedsOnly?: boolean },
   ): Promise<StepOutcome> {
     const first = this.#options.numbering(head.last_seq);
     const [row] = await tx
-      .query<NumberedRow>(numberPulses(tables, first, this.#options.batchSize))
+      .query<NumberedRow>(numberPulses(tables, first, this.#options.batchSize, done.seedsOnly))
       .catch((error: unknown) => {
         throw sqlState(error) === outOfRange ? usedUp(error) : error;
       });

@@ -14,20 +14,22 @@ export function weakTag(text: string): string {
  */
 export function applyConditions(request: ODataRequest, answer: ODataAnswer): ODataAnswer {
   const { ETag: etag } = answer.headers;
-  if (etag === undefined || answer.status !== 200) return answer;
+  // What a change is conditional on was looked at before it was made.
+  const reads = request.method === 'GET' || request.method === 'HEAD';
+  if (etag === undefined || answer.status !== 200 || !reads) return answer;
   const { 'if-match': ifMatch, 'if-none-match': ifNoneMatch } = request.headers;
-  if (ifMatch !== undefined && !matches(ifMatch, etag)) {
+  if (ifMatch !== undefined && !matchesTag(ifMatch, etag)) {
     throw new PulsefeedError('EE-116', 'The resource is not in the state that If-Match names.', {
       target: 'If-Match',
     });
   }
-  if (ifNoneMatch === undefined || !matches(ifNoneMatch, etag)) return answer;
+  if (ifNoneMatch === undefined || !matchesTag(ifNoneMatch, etag)) return answer;
   const kept = Object.entries(answer.headers).filter(([name]) => name !== 'Content-Type');
   return { ...answer, status: 304, headers: Object.fromEntries(kept), body: undefined };
 }
 
 /** Weak comparison (RFC 9110, 13.1.2); a header that is no list of tags matches nothing. */
-function matches(header: string, etag: string): boolean {
+export function matchesTag(header: string, etag: string): boolean {
   if (header.trim() === '*') return true;
   const opaque = (tag: string) => tag.trim().replace(/^W\//, '');
   return header.split(',').some(tag => opaque(tag) === opaque(etag));

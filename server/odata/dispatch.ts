@@ -5,6 +5,7 @@ import { applyConditions } from './conditional.ts';
 import { answerEntity, answerProperty } from './entity.ts';
 import { answerMetadata } from './metadata/answer.ts';
 import { answerServerOptions, onlyPost, onlyRead } from './methods.ts';
+import { allowedMethods, answerChange, answerCreate, isWrite } from './modify.ts';
 import { answerRelated, relationOf } from './navigate.ts';
 import { settleVersions } from './negotiate.ts';
 import { answerOpenApi } from './openapi/answer.ts';
@@ -36,7 +37,10 @@ async function route(
   if (set === undefined) return toSystemResource(service, request, first, path.length);
   if (first.key === undefined) return toCollection(service, set, request, second, rest);
   const { key } = first;
-  if (second === undefined) return onlyRead(request, () => answerEntity(service, set, key, request));
+  if (second === undefined && isWrite(set, request, true)) return answerChange(service, set, key, request);
+  if (second === undefined) {
+    return onlyRead(request, () => answerEntity(service, set, key, request), allowedMethods(set, true));
+  }
   if (second.name === '$ref' && rest.length === 0) throw notServed('/$ref');
   const navigation = relationOf(set, second);
   if (navigation !== undefined) {
@@ -75,7 +79,10 @@ async function toCollection(
   second: PathSegment | undefined,
   rest: readonly PathSegment[],
 ): Promise<ODataAnswer> {
-  if (second === undefined) return onlyRead(request, () => answerCollection(service, set, request));
+  if (second === undefined && isWrite(set, request, false)) return answerCreate(service, set, request);
+  if (second === undefined) {
+    return onlyRead(request, () => answerCollection(service, set, request), allowedMethods(set, false));
+  }
   if (['$each', '$filter', '$ref'].includes(second.name)) throw notServed(`/${second.name}`);
   if (second.name === set.type.qualifiedName) throw notServed('A cast in the path');
   if (rest.length > 0 || second.key !== undefined) throw noSuchResource();

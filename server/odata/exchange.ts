@@ -1,7 +1,6 @@
 import type { Request, Response } from 'express';
 import type { Viewer } from '../base/auth/viewer.ts';
 import type { Settings } from '../base/config/index.ts';
-import { PulsefeedError } from '../base/errors.ts';
 import { factsOf } from '../base/http/app.ts';
 import { readText } from '../base/http/body.ts';
 import { serviceRoot } from '../base/http/listen.ts';
@@ -9,7 +8,7 @@ import type { ODataAnswer, ODataRequest } from './request.ts';
 
 /**
  * Reads what came over HTTP as a request of the protocol.
- * @throws EE-100, EE-110 or EE-111 for a target or body that cannot be read.
+ * @throws EE-100, EE-110 or EE-111 for a body that cannot be read.
  */
 export async function toODataRequest(
   request: Request,
@@ -35,21 +34,11 @@ export async function toODataRequest(
  * may or may not have taken the path prefix of the service off, and may send the absolute form.
  */
 function rawTarget(url: string, rootPath: string): { rawPath: string; rawQuery: string } {
-  const [start = '', ...query] = fromBytes(url).split('?');
+  const [start = '', ...query] = url.split('?');
   const path = start.replace(/^https?:\/\/[^/]*/i, '');
   const prefix = rootPath.replace(/\/+$/, '');
   const inside = prefix !== '' && (path === prefix || path.startsWith(`${prefix}/`));
   return { rawPath: inside ? path.slice(prefix.length) : path, rawQuery: query.join('?') };
-}
-
-/** Node gives each byte as one character; clients that do not encode send UTF-8. @throws EE-100 when it is none. */
-function fromBytes(url: string): string {
-  if (!/[\u0080-\u00ff]/.test(url)) return url;
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(url, 'latin1'));
-  } catch (error) {
-    throw new PulsefeedError('EE-100', 'The URL is not UTF-8.', { target: 'path', cause: error });
-  }
 }
 
 function singleHeaders(request: Request): Record<string, string | undefined> {

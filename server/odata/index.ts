@@ -10,7 +10,7 @@ import { answerRequest } from './entry.ts';
 import { send, toODataRequest } from './exchange.ts';
 import { versionOr } from './negotiate.ts';
 import { recordUrlTemplate } from './record-url.ts';
-import { createService } from './service.ts';
+import { createService, type ServiceParts } from './service.ts';
 import { tokenCodec } from './skip-token.ts';
 
 /** What the service is made of. */
@@ -19,6 +19,8 @@ export interface ODataOptions {
   readonly policy: VisibilityPolicy;
   /** The record resources. */
   readonly sets: readonly EntitySet[];
+  /** Runs the writes of an atomicity group of a batch in one transaction; absent where nothing is written. */
+  readonly transaction?: ServiceParts['transaction'];
   readonly tokenKey: string;
   /** Who asks. @throws EE-200 for a token that is not valid. */
   readonly authenticate: (authorization: string | undefined) => Promise<Viewer>;
@@ -41,6 +43,7 @@ export function odataRouter(options: ODataOptions): Router {
     pages: { standard: settings.pageSize, most: settings.maxPageSize },
     maxBodyBytes: settings.maxBodyBytes,
     maxHeaderBytes: settings.maxHeaderBytes,
+    ...(options.transaction === undefined ? {} : { transaction: options.transaction }),
   });
   const router = Router();
   router.use(async (request, response) => {

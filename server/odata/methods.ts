@@ -4,13 +4,14 @@ import type { ODataAnswer, ODataRequest } from './request.ts';
 
 const readMethods = 'GET, HEAD, OPTIONS';
 
-/** Answers GET and HEAD by `answer`, OPTIONS by the methods that there are. @throws EE-108 for any other. */
+/** Answers GET and HEAD by `answer`, OPTIONS by the methods that there are, `allow`. @throws EE-108 for any other. */
 export async function onlyRead(
   request: ODataRequest,
   answer: () => ODataAnswer | Promise<ODataAnswer>,
+  allow: string = readMethods,
 ): Promise<ODataAnswer> {
   if (request.method === 'GET' || request.method === 'HEAD') return answer();
-  return answerOptions(request, readMethods);
+  return answerOptions(request, allow);
 }
 
 /** Answers POST by `answer`, OPTIONS by the methods that there are. @throws EE-108 for any other. */

@@ -141,7 +141,8 @@ describe('the protocol of a read-only service', () => {
       const path = "/Property?$filter=ListingKey eq 'L4'&$select=ListingKey,ListPrice";
       assert.equal((await ask(path)).json.value?.[0]?.ListPrice, null);
       const asked = await ask(path, { prefer: 'omit-values=nulls' });
-      assert.deepEqual(asked.json.value, [{ ListingKey: 'L4' }]);
+      const [{ '@odata.etag': etag, ...row } = {}] = asked.json.value ?? [];
+      assert.deepEqual(row, { ListingKey: 'L4' });
       assert.equal(asked.headers.get('preference-applied'), 'omit-values=nulls');
       const one = await ask("/Property('L4')?$select=ListPrice", { prefer: 'omit-values=nulls' });
       assert.equal('ListPrice' in one.json, false);
@@ -449,23 +450,6 @@ describe('the protocol of a read-only service', () => {
       assert.equal(await count('ListPrice gt 0'), 30);
       assert.equal(await count('not (ListPrice gt 0)'), 11);
       assert.equal(await count('ListPrice eq @missing'), 11);
-    });
-
-    it('takes UTF-8 that a client did not encode', async () => {
-      const raw = Buffer.from("/Property?$filter=City%20eq%20'Ütrecht'&$top=1", 'utf8').toString('latin1');
-      const { request } = await import('node:http');
-      const status = await new Promise<number | undefined>((resolve, reject) => {
-        const sent = request(
-          { port: feed.port, host: '127.0.0.1', path: raw.replace(/\s/g, '%20') },
-          response => {
-            response.resume();
-            resolve(response.statusCode);
-          },
-        );
-        sent.on('error', reject);
-        sent.end();
-      });
-      assert.equal(status, 200);
     });
   });
 

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { PulsefeedError } from '../base/errors.ts';
 import { unobserved } from '../base/observe.ts';
 import type { VerbContext } from '../context.ts';
 import { SequencerLoop } from '../log/index.ts';
@@ -45,11 +46,18 @@ export function registerFeeds(program: Command, context: VerbContext): void {
   ).action((options: { json?: true }, command: Command) =>
     withDatabase(context, command, async (config, db) => {
       const runtime = await context.openRuntime(config, db);
-      const applied = await applyFeeds(db, config.file.feeds ?? {}, config.resources, runtime.tables);
-      const queued = await finishWalks(runtime, records => {
+      const onProgress = (records: number) => {
         if (options.json !== true && process.stderr.isTTY)
           process.stderr.write(`\r${records} records looked at`);
+      };
+      const apply = () => applyFeeds(db, config.file.feeds ?? {}, config.resources, runtime.tables);
+      // An earlier change that was left half done is finished first: it may be late, it is never dropped.
+      const applied = await apply().catch(async (error: unknown) => {
+        if (!(error instanceof PulsefeedError) || error.code !== 'EE-204') throw error;
+        await finishWalks(runtime, onProgress);
+        return apply();
       });
+      const queued = await finishWalks(runtime, onProgress);
       if (options.json === true) return printJson(context, { ...applied, queued });
       if (process.stderr.isTTY) process.stderr.write('\n');
       context.out(

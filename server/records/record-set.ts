@@ -1,7 +1,15 @@
 import { keyText, matchKey } from '../base/catalog/index.ts';
-import type { CollectionPlan, EntityPage, EntityRow, EntitySet, ShapePlan } from '../edm/entity-set.ts';
+import type {
+  CollectionPlan,
+  EntityPage,
+  EntityRow,
+  EntitySet,
+  EntityWriter,
+  ShapePlan,
+} from '../edm/entity-set.ts';
 import { filterToSql, orderSql, seekItems, seekSql, type TypedValue } from '../edm/index.ts';
 import type { Allowed } from '../visibility/index.ts';
+import { newKeyOf } from './new-key.ts';
 import { readRelated } from './related.ts';
 import { etagOf, etagSql } from './row-etag.ts';
 import { rowJson } from './row-json.ts';
@@ -16,6 +24,7 @@ import {
 } from './schema.ts';
 import { type StatementWriter, startStatement } from './statement.ts';
 import { namingMissing } from './table-drift.ts';
+import { recordWriter } from './writer.ts';
 
 /** What a read found, and the rules it was found under. */
 interface UnderRules<T> {
@@ -28,11 +37,12 @@ export function recordSet(context: RecordContext, resource: RecordResource): Ent
   const { policy, db } = context;
   const { table, type } = resource;
   const all = [...context.resources.values()];
+  const write = writerOf(context, resource);
   const naming = <T>(work: () => Promise<T>) => namingMissing(db, all, work);
   return {
     name: table.config.name,
     type,
-    writable: false,
+    writable: write !== undefined,
     readPage: (plan, viewer) =>
       naming(() => policy.read(viewer, allowed => readPage(context, resource, plan, allowed))),
     readOne: ([key = ''], plan, viewer) =>
@@ -41,7 +51,16 @@ export function recordSet(context: RecordContext, resource: RecordResource): Ent
       naming(() => policy.read(viewer, allowed => countRows(context, resource, filter, allowed))),
     related: ([key = ''], navigation, viewer) =>
       naming(() => policy.read(viewer, allowed => readRelated(context, resource, key, navigation, allowed))),
+    ...(write === undefined ? {} : { write }),
   };
+}
+
+/** Present for resources that the configuration marks as writable. */
+function writerOf(context: RecordContext, resource: RecordResource): EntityWriter | undefined {
+  const { writable = false } = resource.table.config;
+  if (writable === false) return undefined;
+  const keys = writable === true ? 'snowflake' : (writable.keys ?? 'snowflake');
+  return recordWriter(context, resource, newKeyOf(resource.table.key, keys, context.machineId));
 }
 
 async function countRows(
@@ -116,7 +135,7 @@ left join lateral (
     array[${items.map(({ sql }) => `(${sql})::text`).join(', ')}]::text[] as position
   from ${table.quoted} ${rowAlias}
   where ${where} and ${seek}
-  order by ${orderSql(items)}
+  ${items.length === 0 ? '' : `order by ${orderSql(items)}`}
   limit ${limit}::bigint offset ${skip}::bigint
 ) p on true`,
     values: w.values,

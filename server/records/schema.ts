@@ -14,6 +14,8 @@ export interface RecordResource {
 export interface RecordContext {
   readonly db: Db;
   readonly policy: VisibilityPolicy;
+  /** Machine id in keys made as snowflakes. */
+  readonly machineId: number;
   /** By qualified type name. */
   readonly resources: ReadonlyMap<string, RecordResource>;
 }

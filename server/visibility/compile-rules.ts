@@ -66,8 +66,10 @@ export function compileFeeds(
       return undefined;
     }
   });
+  const compiled = rules.filter(rule => rule !== undefined);
+  faults.push(...compiled.flatMap(rule => withoutAttribute(rule, attributes.get(rule.feed))));
   if (faults.length > 0) throw invalidRules(faults);
-  return { rules: rules.filter(rule => rule !== undefined), attributes };
+  return { rules: compiled, attributes };
 }
 
 function compileRule(
@@ -100,6 +102,16 @@ function compileRule(
     throw new ExpressionError('unsupported', 'Each alternative must compare a field with the attribute.', 0);
   }
   return { feed, resource, follows, ways };
+}
+
+/** In a feed with one instance per value a record must say, by a field or by its parent, to which it belongs. */
+function withoutAttribute({ feed, resource, follows, ways }: CompiledRule, attribute?: string): string[] {
+  if (attribute === undefined || follows !== undefined || ways.every(way => way.field !== undefined))
+    return [];
+  return [
+    `feed ${feed}, ${resource}: the feed depends on @consumer.${attribute}, so this rule must compare a field ` +
+      'with it or inherit',
+  ];
 }
 
 /** Takes `field eq @consumer.X` out of a conjunction: an equality is a join, anything else is a scan per consumer. */

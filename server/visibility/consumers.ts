@@ -94,7 +94,9 @@ export async function changeConsumer(db: Db, name: string, change: ConsumerChang
     const lost = before.filter(id => !after.includes(id));
     // A feed that did not exist before has no record yet: what enters it is pulsed to it.
     const gained = after.filter(id => !before.includes(id) && !fresh.includes(id));
-    await queueWalk(tx, 'grant', consumer.id, gained, before);
+    // Only a feed held before and after excuses from telling: one that is lost may let a record in meanwhile.
+    const kept = before.filter(id => after.includes(id));
+    await queueWalk(tx, 'grant', consumer.id, gained, kept);
     await queueWalk(tx, 'revoke', consumer.id, lost, after);
   });
 }

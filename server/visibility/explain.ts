@@ -32,6 +32,13 @@ export async function explain(
   key: string,
 ): Promise<Explanation> {
   const consumer = await readConsumer(db, consumerName);
+  const live = rules.sources.find(source => source.resource === resource)?.live;
+  // The same predicate as for a GET: stored feeds, and the record's own rule on the row as it is now.
+  const served =
+    live === undefined
+      ? 'exists (select from state where vis && array(select id from held))'
+      : `exists (select from ${live.table} t
+  where ${live.match('$3::text')} and ${rules.served(resource, 'array(select id from held)')})`;
   const [state] = await db.query<{
     record: string[] | null;
     held: string[];
@@ -48,7 +55,7 @@ with held as (
 select (select array(select f.name from pulsefeed.feed f where f.id = any (vis) order by f.name) from state) as record,
   array(select name from held order by name) as held,
   (select parents from state) as parents,
-  exists (select from state where vis && array(select id from held)) as visible`,
+  ${served} as visible`,
     values: [consumer.id, resource, key],
   });
   const pulses = await db.query<{ seq: bigint; feeds: string[] }>({

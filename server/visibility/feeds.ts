@@ -4,7 +4,7 @@ import type { Db, Queryable } from '../base/db/index.ts';
 import { PulsefeedError } from '../base/errors.ts';
 import { lockRules, writeRules } from '../log/index.ts';
 import { compileFeeds } from './compile-rules.ts';
-import type { FeedsConfig } from './feed-config.ts';
+import { type FeedsConfig, invalidRules } from './feed-config.ts';
 
 /** The largest number of feeds that have a bit of their own in each pulse. */
 const mostShared = 63;
@@ -20,7 +20,7 @@ export interface Applied {
  * Makes `feeds` the rules: one short transaction under the head lock sets the version and queues the walk, which the
  * sequencer then follows record by record. Nothing is missed, since every record is looked at under the new version
  * at its next change or by the walk (RULESET, RULE).
- * @throws EE-203 for rules with faults, EE-204 while an earlier change is still walking.
+ * @throws EE-203 for rules with faults, EE-204 while an earlier change is still walking or being numbered.
  */
 export async function applyFeeds(
   db: Db,
@@ -40,21 +40,41 @@ export async function applyFeeds(
   });
 }
 
+/**
+ * Also while records that were queued are not numbered: a reader may have met 404 under the rules that are to be
+ * replaced, and would not be told if the next rules show the record again before anybody looked at it.
+ */
 async function refuseWhileWalking(tx: Queryable): Promise<void> {
-  const [walk] = await tx.query<{ id: bigint }>({
-    text: 'select id from pulsefeed.visibility_walk where finished_at is null limit 1',
+  const [open] = await tx.query({
+    text: `
+select where exists (select from pulsefeed.visibility_walk where finished_at is null)
+  or exists (select from pulsefeed.record_change where op = 'r')
+  or exists (select from pulsefeed.batch_key where op = 'r')
+  or exists (
+    select from pulsefeed.record_state s where s.due_at <= (select rule_clock from pulsefeed.log_head)
+  )`,
   });
-  if (walk !== undefined) {
+  if (open !== undefined) {
     throw new PulsefeedError('EE-204', 'An earlier change of rules or grants is still being applied.');
   }
 }
 
 /** A definition and, unless it depends on the consumer, its feed with the lowest free bit. */
 async function ensureDefinition(tx: Queryable, name: string, attribute: string | undefined): Promise<void> {
+  const [before] = await tx.query<{ attribute: string | null }>({
+    text: 'select attribute from pulsefeed.feed_definition where name = $1',
+    values: [name],
+  });
+  if (before !== undefined && before.attribute !== (attribute ?? null)) {
+    throw invalidRules([
+      `feed ${name}: ${dependence(before.attribute)} until now, and ${dependence(attribute ?? null)} in these rules; ` +
+        'give the new feed another name',
+    ]);
+  }
   const [definition] = await tx.query<{ id: number; attribute: string | null }>({
     text: `
 insert into pulsefeed.feed_definition (name, attribute) values ($1, $2)
-on conflict (name) do update set attribute = excluded.attribute
+on conflict (name) do update set name = excluded.name
 returning id`,
     values: [name, attribute ?? null],
   });
@@ -69,6 +89,10 @@ select $1, $2, (
 where not exists (select from pulsefeed.feed where definition_id = $1 and value is null)`,
     values: [definition?.id, name, mostShared],
   });
+}
+
+function dependence(attribute: string | null): string {
+  return attribute === null ? 'the same for every consumer' : `by @consumer.${attribute}`;
 }
 
 function sameJson(a: unknown, b: unknown): boolean {

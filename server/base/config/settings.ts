@@ -128,6 +128,12 @@ export const settings = {
     default: true,
     doc: 'Whether serve numbers changes too. At least one process must.',
   },
+  compactionLag: {
+    type: 'string',
+    default: '7d',
+    pattern: /^(off|0|[1-9]\d{0,11} events|[1-9]\d{0,5}[smhd])$/,
+    doc: "How far behind the head serve compacts the log: 7d (units s, m, h, d), '10000 events', 0 keeps it always compact, off leaves it whole.",
+  },
   batchSize: {
     type: 'integer',
     default: 10_000,

@@ -163,7 +163,9 @@ export function sendError(response: Response, error: unknown, observe: Observe):
   response.setHeader('Content-Type', 'application/json;odata.metadata=minimal');
   response.setHeader('Content-Language', 'en');
   response.setHeader('Cache-Control', 'no-store');
-  response.end(answer.body);
+  const bytes = Buffer.from(answer.body);
+  response.setHeader('Content-Length', bytes.length);
+  response.end(bytes);
 }
 
 function answerError(observe: Observe) {

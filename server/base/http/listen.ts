@@ -38,7 +38,7 @@ export async function listenHttp(app: Express, options: ListenOptions): Promise<
     },
     app,
   );
-  server.on('clientError', refuse);
+  server.on('clientError', (error, socket: Socket) => refuse(error, socket, options.maxHeaderBytes));
   // An expectation that is not known is passed over, where Node would answer 417 without a body.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   server.on('connect', (_request, socket: Socket) => {
@@ -77,6 +77,7 @@ function stop(server: Server, graceMs: number): Promise<void> {
 function refuse(
   error: NodeJS.ErrnoException & { rawPacket?: Buffer },
   socket: Socket & { _httpMessage?: unknown },
+  maxHeaderBytes: number,
 ): void {
   if (
     error.code === 'ECONNRESET' ||
@@ -86,15 +87,18 @@ function refuse(
     socket.destroy();
     return;
   }
-  const answer = errorAnswer(refusalOf(error.code, error.rawPacket));
+  const answer = errorAnswer(refusalOf(error, maxHeaderBytes));
   sendRaw(socket, answer, error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : answer.status);
 }
 
-function refusalOf(code: string | undefined, packet: Buffer | undefined): PulsefeedError {
+function refusalOf(
+  { code, rawPacket }: { code?: string | undefined; rawPacket?: Buffer },
+  maxHeaderBytes: number,
+): PulsefeedError {
   if (code === 'HPE_HEADER_OVERFLOW') {
-    // A request line that has not ended within its packet is what was too long.
-    const urlOnly = packet !== undefined && /^[A-Z]+ [^\n]*$/.test(packet.toString('latin1'));
-    return urlOnly
+    // The parser does not tell which of the two it was reading; a first line that fills the room alone was the URL.
+    const [line = ''] = (rawPacket ?? Buffer.alloc(0)).toString('latin1').split('\n', 1);
+    return /^[A-Z]+ /.test(line) && line.length >= maxHeaderBytes
       ? new PulsefeedError('EE-115', 'The URL is longer than this service takes.')
       : new PulsefeedError('EE-117', 'The request line and headers are larger than this service takes.');
   }

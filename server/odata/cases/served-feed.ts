@@ -18,7 +18,7 @@ export interface ServedFeed {
   readonly runtime: Runtime;
   /** What was observed so far. */
   readonly observed: Observation[];
-  /** Reports changes and numbers them; returns when they are in the log. */
+  /** Reports changes and numbers them, with all that waits already; returns when they are in the log. */
   pulse(changes: readonly (readonly [resource: string, key: string])[]): Promise<void>;
   /** Runs SQL as the provider or the compaction would. */
   script(sql: string): Promise<void>;
@@ -54,6 +54,17 @@ from generate_series(1, 40) n;
 insert into property ("ListingKey", "City") values ('a/b ''c'' & d', 'Odd');
 insert into showing select n, 'note ' || n from generate_series(1, 7) n`;
 
+/** The records are known to the log and visible to everyone, as if they had been numbered long ago and compacted away. */
+const known = `
+insert into pulsefeed.resource (name) values ('Property'), ('Showing') on conflict do nothing;
+insert into pulsefeed.record_state (resource_id, key, vis)
+select r.id, p.key, '{1}'
+from (
+  select 'Property' as name, "ListingKey" as key from property
+  union all select 'Showing', "ShowingId"::text from showing
+) p
+join pulsefeed.resource r on r.name = p.name`;
+
 /** The resources of the fixture; `Note` has no table, so that its changes are reported only. */
 export const resources: readonly ResourceConfig[] = [
   { name: 'Property', table: 'public.property', key: 'ListingKey' },
@@ -67,6 +78,7 @@ export async function openServedFeed(options: ServedFeedOptions = {}): Promise<S
   const loaded = await loadConfig({ env: {}, cwd: import.meta.dirname });
   const config = { ...loaded, resources, settings: { ...loaded.settings, ...options.settings } };
   await migrateAndPublish(config, db);
+  await db.script(known);
   const runtime = await openRuntime(config, db);
   const observed: Observation[] = [];
   const http = await listen(runtime, observed);
@@ -131,17 +143,19 @@ async function openPglite(): Promise<{ db: Db; drop: () => Promise<void> }> {
   return { db, drop: () => folder.remove() };
 }
 
+/** One by one: a batch would fold the changes of one record and order those of several by their resources. */
 async function pulse(runtime: Runtime, changes: readonly (readonly [string, string])[]): Promise<void> {
   const sequencer = runtime.sequencer();
-  const distinct = new Set(changes.map(change => change.join(' '))).size === changes.length;
+  const drain = async () => {
+    for (let step = 0; (await sequencer.step()).kind === 'numbered'; step += 1) {
+      if (step > 100) throw new Error('the sequencer does not come to rest');
+    }
+  };
   try {
-    // One by one where a batch would fold changes of one record.
-    for (const batch of distinct ? [changes] : changes.map(change => [change])) {
-      const reported = batch.map(([resource, key]) => ({ resource, key, op: 'upsert' as const }));
-      await runtime.log.append(undefined, reported);
-      for (let step = 0; (await sequencer.step()).kind === 'numbered'; step += 1) {
-        if (step > 100) throw new Error('the sequencer does not come to rest');
-      }
+    await drain();
+    for (const [resource, key] of changes) {
+      await runtime.log.append(undefined, [{ resource, key, op: 'upsert' }]);
+      await drain();
     }
   } finally {
     await sequencer.close();

@@ -111,7 +111,7 @@ function entitySet(set: EntitySet, sets: readonly EntitySet[]): CsdlValue {
     '@Capabilities.SearchRestrictions': { Searchable: false },
     '@Capabilities.ChangeTracking': { Supported: set.name === 'EntityEvent' },
     '@Capabilities.InsertRestrictions': { Insertable: set.writable },
-    '@Capabilities.UpdateRestrictions': { Updatable: set.writable, Upsertable: set.writable },
+    '@Capabilities.UpdateRestrictions': { Updatable: set.writable, Upsertable: false },
     '@Capabilities.DeleteRestrictions': { Deletable: set.writable },
   };
 }

@@ -1,0 +1,9 @@
+export { type CompactionResult, type CompactOptions, compact, stepSizes } from './compact.ts';
+export {
+  CompactionLoop,
+  type CompactionLoopOptions,
+  type CompactionPace,
+  defaultCompactionPace,
+} from './compaction-loop.ts';
+export { parseLag } from './lag.ts';
+export { toldAsBefore, type Verified, verify } from './verify.ts';
