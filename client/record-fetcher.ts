@@ -119,7 +119,7 @@ class LearningFetcher implements RecordFetcher {
     const refusedBy = await this.#inSlot(() => this.#askBatch(job, method, keys));
     if (refusedBy !== undefined) return this.#askOtherwise(job, method, keys, refusedBy);
     const left = keys.filter(key => !job.results.has(key));
-    for (const key of left) job.results.set(key, undefined);
+    await Promise.all(left.map(key => this.#confirm(job, key)));
     const omitted = left.filter(key => job.results.get(key) !== undefined).length;
     if (omitted === 0) return;
     job.learned.omitted(keys.length, omitted);
