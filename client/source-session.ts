@@ -9,6 +9,9 @@ import { DEFAULT_RETRY, type RetryOptions } from './retry-policy.ts';
 import { serviceRoot } from './source-url.ts';
 import { REAL_TIMING, type Timing } from './timing.ts';
 
+/** The feed itself, and the resources that describe the others (Web API Core 2.1.0): no event names their rows. */
+const withoutEvents: ReadonlySet<string> = new Set(['EntityEvent', 'Field', 'Lookup']);
+
 /** How a source is reached; shared by `replicate` and `verify`. */
 export interface SourceOptions {
   /** The OData service root, e.g. `https://api.example.com/odata`. */
@@ -115,7 +118,7 @@ async function loadSchema(base: string, http: HttpClient, options: SourceOptions
 
 function chooseResources(full: Schema, options: SourceOptions): Schema {
   const resources = new Map<string, Resource>();
-  const names = options.resources ?? [...full.resources.keys()].filter(name => name !== 'EntityEvent');
+  const names = options.resources ?? [...full.resources.keys()].filter(name => !withoutEvents.has(name));
   for (const name of names) {
     const resource = full.resources.get(name);
     if (!resource)

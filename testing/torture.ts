@@ -11,18 +11,22 @@ import { temporaryFolder } from './temporary-folder.ts';
  * default; a name that is missing here is reported as a failure.
  */
 const fullCounts: Readonly<Record<string, string>> = {
+  /** Kills of our client or our server while a copy is made. */
+  PULSEFEED_REPLICATION_KILLS: '50',
   /** Kills of a process or of Postgres, one after the other. */
   PULSEFEED_TORTURE: '20',
   PULSEFEED_TORTURE_SOAK_SECONDS: '60',
   /** Changes in a step while a table of 10,000 records is worked off. */
   PULSEFEED_TORTURE_TRUNCATE_BATCH: '7',
+  /** Random histories of the visibility simulation. */
+  PULSEFEED_HISTORIES: '2000',
   /** Random logs that are compacted, and histories of visibility under compaction. */
   PULSEFEED_TORTURE_COMPACTION_RUNS: '10000',
   PULSEFEED_TORTURE_COMPACTION_HISTORIES: '100',
 };
 
 /** No suite may take longer: what has not ended by then counts as failed. */
-const suiteLimitMs = 15 * 60_000;
+const suiteLimitMs = 60 * 60_000;
 const testLimitMs = 10 * 60_000;
 
 const repository = fileURLToPath(new URL('..', import.meta.url));
@@ -55,7 +59,7 @@ async function findSuites(): Promise<Suite[]> {
     for (const name of files.filter(path => path.endsWith('.test.ts'))) {
       const file = join(folder, name);
       const text = await readFile(join(repository, file), 'utf8');
-      const counts = [...text.matchAll(/process\.env\.(PULSEFEED_TORTURE\w*)/g)].map(match => match[1] ?? '');
+      const counts = [...text.matchAll(/process\.env\.(PULSEFEED_(?:TORTURE\w*|HISTORIES))/g)].map(match => match[1] ?? '');
       if (counts.length > 0) suites.push({ file, counts: [...new Set(counts)] });
     }
   }
@@ -102,7 +106,7 @@ async function run(suite: Suite): Promise<Outcome> {
 /** A row of the table in docs/reliability.md. */
 function row({ suite, tests, failures, seconds }: Outcome): string {
   const counts = suite.counts.map(
-    name => `${name.replace(/^PULSEFEED_TORTURE_?/, '').toLowerCase() || 'kills'} ${fullCounts[name]}`,
+    name => `${name.replace(/^PULSEFEED_(TORTURE_?)?/, '').toLowerCase() || 'kills'} ${fullCounts[name]}`,
   );
   const result = failures.length === 0 ? 'passed' : `**${failures.length} failed**`;
   return `| \`${suite.file}\` | ${counts.join(', ')} | ${tests} | ${seconds.toFixed(0)} s | ${result} |`;
