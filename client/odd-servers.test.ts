@@ -10,7 +10,7 @@ import type { OddSwitches } from './testing/odd-switches.ts';
 import { seededRandom } from './testing/seeded-random.ts';
 
 const SEED = Number(process.env.PULSEFEED_SEED ?? Math.floor(Math.random() * 2 ** 31));
-const ROUNDS = Number(process.env.PULSEFEED_ODD_ROUNDS ?? 1);
+const ROUNDS = Number(process.env.PULSEFEED_TORTURE_ODD_ROUNDS ?? 1);
 const PAST_2_53 = 9007199254740993n;
 
 interface Run {

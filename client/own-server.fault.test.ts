@@ -15,7 +15,7 @@ import { temporaryFolder } from '../testing/temporary-folder.ts';
 import { until } from '../testing/until.ts';
 import { ndjsonStore, replicate, verify } from './index.ts';
 
-const kills = Number(process.env.PULSEFEED_REPLICATION_KILLS ?? 3);
+const kills = Number(process.env.PULSEFEED_TORTURE_REPLICATION_KILLS ?? 3);
 const listings = 60;
 
 describe('a copy of our own server', function () {

@@ -14,8 +14,8 @@ import { OddSource } from './testing/odd-source.ts';
 import { type SeededRandom, seededRandom } from './testing/seeded-random.ts';
 
 const SEED = Number(process.env.PULSEFEED_SEED ?? Math.floor(Math.random() * 2 ** 31));
-const KILLS = Number(process.env.PULSEFEED_KILLS ?? 100);
-const REAL_KILLS = Number(process.env.PULSEFEED_REAL_KILLS ?? 2);
+const KILLS = Number(process.env.PULSEFEED_TORTURE_KILLS ?? 100);
+const REAL_KILLS = Number(process.env.PULSEFEED_TORTURE_REAL_KILLS ?? 2);
 
 interface World {
   readonly source: OddSource;

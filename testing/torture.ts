@@ -12,7 +12,16 @@ import { temporaryFolder } from './temporary-folder.ts';
  */
 const fullCounts: Readonly<Record<string, string>> = {
   /** Kills of our client or our server while a copy is made. */
-  PULSEFEED_REPLICATION_KILLS: '50',
+  PULSEFEED_TORTURE_REPLICATION_KILLS: '50',
+  /** Rounds of every misbehaviour of the odd server; clients that are stopped; clients that are killed. */
+  PULSEFEED_TORTURE_ODD_ROUNDS: '6',
+  PULSEFEED_TORTURE_KILLS: '1000',
+  PULSEFEED_TORTURE_REAL_KILLS: '15',
+  /** Generated filters through two parsers, and through SQL and the evaluator. */
+  PULSEFEED_TORTURE_PARSER_RUNS: '100000',
+  PULSEFEED_TORTURE_SQL_FILTERS: '40000',
+  /** Events that the conformance suite walks. */
+  PULSEFEED_TORTURE_CONFORMANCE_EVENTS: '100000',
   /** Kills of a process or of Postgres, one after the other. */
   PULSEFEED_TORTURE: '20',
   PULSEFEED_TORTURE_SOAK_SECONDS: '60',
@@ -59,7 +68,9 @@ async function findSuites(): Promise<Suite[]> {
     for (const name of files.filter(path => path.endsWith('.test.ts'))) {
       const file = join(folder, name);
       const text = await readFile(join(repository, file), 'utf8');
-      const counts = [...text.matchAll(/process\.env\.(PULSEFEED_(?:TORTURE\w*|HISTORIES))/g)].map(match => match[1] ?? '');
+      const counts = [...text.matchAll(/process\.env\.(PULSEFEED_(?:TORTURE\w*|HISTORIES))/g)].map(
+        match => match[1] ?? '',
+      );
       if (counts.length > 0) suites.push({ file, counts: [...new Set(counts)] });
     }
   }

@@ -8,7 +8,7 @@ import { ExpressionError, type ExpressionErrorKind } from './expression-error.ts
 import { parseExpression } from './parse.ts';
 import { printExpression } from './print.ts';
 
-const RUNS = Number(process.env.PULSEFEED_PARSER_RUNS ?? 10_000);
+const RUNS = Number(process.env.PULSEFEED_TORTURE_PARSER_RUNS ?? 10_000);
 const PROPERTY_MS = 20_000 + RUNS * 5;
 
 type Case = readonly [input: string, tree?: string | null, kind?: ExpressionErrorKind, position?: number];

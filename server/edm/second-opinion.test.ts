@@ -9,7 +9,7 @@ import { parseExpression } from './parse.ts';
  * chains, and/or with parentheses, `not` of a parenthesis that nothing follows. Outside of this it is known to be wrong (see
  * the ADR on the filter parser), so there it is no witness.
  */
-const RUNS = Number(process.env.PULSEFEED_PARSER_RUNS ?? 10_000) / 10;
+const RUNS = Number(process.env.PULSEFEED_TORTURE_PARSER_RUNS ?? 10_000) / 10;
 
 interface Token {
   readonly type: string;

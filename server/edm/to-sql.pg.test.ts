@@ -17,7 +17,7 @@ import type { SqlOptions } from './sql-writer.ts';
 import { filterToSql, orderByClause, orderByToSql, valueToSql } from './to-sql.ts';
 
 const NOW = '2024-02-29T12:30:45.500000Z';
-const FILTERS = Number(process.env.PULSEFEED_SQL_FILTERS ?? 1500);
+const FILTERS = Number(process.env.PULSEFEED_TORTURE_SQL_FILTERS ?? 1500);
 
 const sqlOptions: SqlOptions = {
   alias: 't',

@@ -3,8 +3,8 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { runConformance } from '../runner.ts';
 
-/** `PULSEFEED_CONFORMANCE_EVENTS=100000` measures the size that the suite promises to walk within a minute. */
-const events = Number(process.env.PULSEFEED_CONFORMANCE_EVENTS ?? 5000);
+/** `PULSEFEED_TORTURE_CONFORMANCE_EVENTS=100000` measures the size that the suite promises to walk within a minute. */
+const events = Number(process.env.PULSEFEED_TORTURE_CONFORMANCE_EVENTS ?? 5000);
 const first = 2n ** 53n;
 const pageSize = 1000;
 
