@@ -88,23 +88,33 @@ async function measure(databaseUrl: string, runtime: Runtime, rounds: number): P
   );
   const fields = ['ListingKey', ...names(selected - 1)];
   const list = fields.map(name => `"${name}"`).join(', ');
-  const get = async (path: string) => {
-    const response = await fetch(`${server.url}${path}`);
+  const get = async (address: string) => {
+    const response = await fetch(address, { headers: { Prefer: `maxpagesize=${pageSize}` } });
     if (response.status !== 200) throw new Error(await response.text());
     return response.text();
   };
   const bare = new pg.Client({ connectionString: databaseUrl });
   await bare.connect();
   const times: Record<string, number[]> = { metadata: [], served: [], sql: [] };
+  const text = `select ${list} from property where "ListingKey" > $1 order by "ListingKey" limit ${pageSize}`;
+  let after = '';
+  let next = `${server.url}/Property?$select=${fields.join(',')}`;
   for (let round = 0; round < rounds; round += 1) {
-    const after = `K${String(1 + round * 10_000).padStart(9, '0')}`;
-    const filter = encodeURIComponent(`ListingKey gt '${after}'`);
-    times.metadata?.push(await timed(() => get('/$metadata')));
+    times.metadata?.push(await timed(() => get(`${server.url}/$metadata`)));
+    let page = '';
     times.served?.push(
-      await timed(() => get(`/Property?$top=${pageSize}&$select=${fields.join(',')}&$filter=${filter}`)),
+      await timed(async () => {
+        page = await get(next);
+      }),
     );
-    const text = `select ${list} from property where "ListingKey" > $1 order by "ListingKey" limit ${pageSize}`;
-    times.sql?.push(await timed(async () => JSON.stringify((await bare.query(text, [after])).rows)));
+    next = (JSON.parse(page) as { '@odata.nextLink': string })['@odata.nextLink'];
+    times.sql?.push(
+      await timed(async () => {
+        const { rows } = await bare.query<{ ListingKey: string }>(text, [after]);
+        JSON.stringify(rows);
+        after = rows.at(-1)?.ListingKey ?? '';
+      }),
+    );
   }
   process.stdout.write(told('$metadata of 600 fields', times.metadata ?? []));
   process.stdout.write(told('page of 1,000 x 20, served', times.served ?? []));

@@ -127,14 +127,20 @@ async function run(context: CompactContext, db: Db, lag: RetireLag, flags: Flags
       now,
       signal: stopped.signal,
       ...(flags.check === true ? { check: toldAsBefore } : {}),
-      onStep: ({ upTo, dropped }, target) => progress.tell(upTo, target, dropped),
+      onStep: ({ dropped }, upTo, target) => progress.tell(upTo, target, dropped),
     });
     progress.end();
     if (flags.reclaim === true && !stopped.signal.aborted) await reclaim(db);
     const bytes = { before: total(before), after: total(await logSize(db)) };
     const { examined, dropped, narrowed, upTo } = result;
     if (flags.json === true)
-      return printJson(context, { examined, dropped, narrowed, upTo: String(upTo), bytes });
+      return printJson(context, {
+        examined,
+        dropped,
+        narrowed,
+        upTo: upTo === undefined ? null : String(upTo),
+        bytes,
+      });
     context.out(
       result.steps === 0
         ? 'There was nothing to do.\n'

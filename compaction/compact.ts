@@ -9,8 +9,8 @@ export interface CompactionResult {
   readonly examined: number;
   readonly dropped: number;
   readonly narrowed: number;
-  /** The log is compact up to here. */
-  readonly upTo: bigint;
+  /** The log is compact up to here; undefined when there was nothing to do. */
+  readonly upTo: bigint | undefined;
 }
 
 /** What a run is given. */
@@ -24,7 +24,7 @@ export interface CompactOptions {
   readonly check?: RetireCheck;
   readonly signal?: AbortSignal;
   /** Told after each step how far it is and how far it is to go. */
-  readonly onStep?: (result: CompactionResult, target: bigint) => void;
+  readonly onStep?: (result: CompactionResult, upTo: bigint, target: bigint) => void;
 }
 
 /**
@@ -33,14 +33,14 @@ export interface CompactOptions {
  */
 export async function compact(options: CompactOptions): Promise<CompactionResult> {
   const { log, lag, limit, rest, now, check, signal, onStep } = options;
-  let result: CompactionResult = { steps: 0, examined: 0, dropped: 0, narrowed: 0, upTo: 0n };
+  let result: CompactionResult = { steps: 0, examined: 0, dropped: 0, narrowed: 0, upTo: undefined };
   while (signal?.aborted !== true) {
     const startedAt = now();
     const outcome = await log.retire({ lag, limit, ...(check === undefined ? {} : { check }) });
     if (outcome.kind === 'idle') break;
     if (outcome.kind === 'retired') {
       result = add(result, outcome);
-      onStep?.(result, outcome.target);
+      onStep?.(result, outcome.upTo, outcome.target);
       if (outcome.upTo === outcome.target && 'events' in lag) break;
     }
     await rest(outcome.kind === 'standby' ? standbyMs : now() - startedAt);

@@ -30,7 +30,7 @@ export async function seedFile(work: SeedWork, source: FileSource, onBad: BadRec
   const table = runtime.tables.find(({ config }) => config.name === source.resource);
   const load = source.load === undefined ? undefined : await loadTable(work, source, table);
   const file = fileRows(source, load);
-  const plan = load === undefined ? undefined : planLoad(load, fieldsOf(file), source.key, source.modified);
+  const plan = load === undefined ? undefined : planLoad(load, fieldsOf(file), source.modified);
   const faults = new FaultList(file.name, onBad.badFile);
   const session = await runtime.db.session();
   try {

@@ -12,6 +12,8 @@ export interface LoadColumn {
   readonly whenEmpty: string | null;
   /** Index in a record's values, or the key or date as they were read. */
   readonly from: number | 'key' | 'modified';
+  /** Takes the date as it was read where the file has no field of this name. */
+  readonly elseModified: boolean;
 }
 
 /** How the records of a file become rows of a table. */
@@ -25,19 +27,18 @@ const textTypes = new Set(['text', 'varchar', 'bpchar']);
 /**
  * Matches fields and columns by name. The key column takes the record's key and the modified column its date, as
  * they were read, also when the file calls them otherwise; generated columns are left to the database.
- * @param fields names of the fields in the order of a record's values.
+ * @param fields names of the fields in the order of a record's values; a file need not have all of them.
  * @param modified the field that is read as a date, if any.
  */
 export function planLoad(
   table: ResourceTable,
   fields: readonly string[],
-  keyColumns: readonly string[],
   modified: string | undefined,
 ): LoadPlan {
   const columns: LoadColumn[] = [];
   for (const column of table.columns) {
     if (column.generated) continue;
-    const from = sourceOf(column.name, table, fields, keyColumns, modified);
+    const from = sourceOf(column.name, table, fields, modified);
     if (from === undefined) continue;
     const isText = textTypes.has(column.baseType);
     columns.push({
@@ -47,6 +48,7 @@ export function planLoad(
       required: column.notNull,
       whenEmpty: isText && column.notNull ? '' : null,
       from,
+      elseModified: modified !== undefined && column.name === table.config.modified,
     });
   }
   return { table, columns };
@@ -56,12 +58,10 @@ function sourceOf(
   column: string,
   table: ResourceTable,
   fields: readonly string[],
-  keyColumns: readonly string[],
   modified: string | undefined,
 ): LoadColumn['from'] | undefined {
   if (column === table.key.name) return 'key';
-  if (modified !== undefined && column === modified) return 'modified';
+  if (column === modified) return 'modified';
   const field = fields.indexOf(column);
-  if (field !== -1 && (keyColumns.includes(column) || column !== modified)) return field;
-  return modified !== undefined && column === table.config.modified ? 'modified' : undefined;
+  return field === -1 ? undefined : field;
 }

@@ -137,6 +137,7 @@ from unnest($1::int8[], $2::text[], $3::timestamptz[], ${parameters}) v (n, key,
     if (column.from === 'key') return row.key;
     if (column.from === 'modified') return row.modified;
     const value = row.record.values[column.from];
+    if (value === undefined && column.elseModified) return row.modified;
     return column.array && typeof value === 'string' ? arrayLiteral(value) : value;
   }
 

@@ -20,6 +20,7 @@ const fullCounts: Readonly<Record<string, string>> = {
   /** Generated filters through two parsers, and through SQL and the evaluator. */
   PULSEFEED_TORTURE_PARSER_RUNS: '100000',
   PULSEFEED_TORTURE_SQL_FILTERS: '40000',
+  PULSEFEED_TORTURE_FILTER_RUNS: '5000',
   /** Events that the conformance suite walks. */
   PULSEFEED_TORTURE_CONFORMANCE_EVENTS: '100000',
   /** Kills of a process or of Postgres, one after the other. */
@@ -29,6 +30,8 @@ const fullCounts: Readonly<Record<string, string>> = {
   PULSEFEED_TORTURE_TRUNCATE_BATCH: '7',
   /** Random histories of the visibility simulation. */
   PULSEFEED_HISTORIES: '2000',
+  /** Requests for hidden and for never-existing keys whose times are compared. */
+  PULSEFEED_TORTURE_LEAK_PAIRS: '5000',
   /** Random logs that are compacted, and histories of visibility under compaction. */
   PULSEFEED_TORTURE_COMPACTION_RUNS: '10000',
   PULSEFEED_TORTURE_COMPACTION_HISTORIES: '100',

@@ -147,8 +147,8 @@ create table property (
 
 const resources: readonly ResourceConfig[] = [{ name: 'Property', table: 'property', key: 'ListingKey' }];
 
-/** PULSEFEED_FILTER_RUNS raises it. */
-const runs = Number(process.env.PULSEFEED_FILTER_RUNS ?? 150);
+/** PULSEFEED_TORTURE_FILTER_RUNS raises it. */
+const runs = Number(process.env.PULSEFEED_TORTURE_FILTER_RUNS ?? 150);
 
 describe('random filters over records', () => {
   it('return the rows that an independent evaluation picks, in the order of their keys', async function () {

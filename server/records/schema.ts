@@ -1,6 +1,6 @@
 import type { ResourceTable } from '../base/catalog/index.ts';
 import type { Db } from '../base/db/index.ts';
-import type { EntityType, SqlFragment, SqlOptions } from '../edm/index.ts';
+import type { EntityType, SqlOptions } from '../edm/index.ts';
 import type { Allowed, VisibilityPolicy } from '../visibility/index.ts';
 import type { StatementWriter } from './statement.ts';
 
@@ -41,6 +41,3 @@ export function expressionOptions(allowed: Allowed, alias: string, firstParamete
       allowed.recordsAs(target.name, related, value => bind(value, 'text')),
   };
 }
-
-/** A condition that holds for every row. */
-export const everyRow: SqlFragment = { text: 'true', values: [] };

@@ -1,4 +1,4 @@
-import type { Viewer } from '../base/auth/viewer.ts';
+import { requireScope, type Viewer } from '../base/auth/viewer.ts';
 import { PulsefeedError } from '../base/errors.ts';
 import type { SqlFragment } from '../edm/index.ts';
 import type { ActiveRules, RuleBook } from './rule-book.ts';
@@ -37,12 +37,13 @@ export class VisibilityPolicy {
   /**
    * Runs `reader`, whose statement must return the rule version it ran under; when that is not the one that `allowed`
    * was made for, the rules are loaded anew and the read is repeated.
-   * @throws EE-200 for a viewer without identity once feeds are configured.
+   * @throws EE-200 for a viewer without identity once feeds are configured, EE-201 for one without the scope `read`.
    */
   async read<T>(
     viewer: Viewer,
     reader: (allowed: Allowed) => Promise<{ readonly ruleVersion: number; readonly result: T }>,
   ): Promise<T> {
+    requireScope(viewer, 'read');
     let rules = await this.#rules.current();
     for (let attempt = 0; attempt < mostRetries; attempt += 1) {
       const { ruleVersion, result } = await reader(allow(viewer, rules));

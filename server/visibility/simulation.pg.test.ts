@@ -3,7 +3,7 @@ import { seededRandom } from '../../testing/seeded-random.ts';
 import { buildSimulationDatabase, openSimulationBed, simulate } from '../../testing/visibility-simulation.ts';
 
 const histories = Number(process.env.PULSEFEED_HISTORIES ?? 100);
-const stepsInHistory = 200;
+const stepsInHistory = 120;
 
 describe('visibility', () => {
   it('leaves every copy equal to what its consumer may see, after any history', async function () {
