@@ -16,7 +16,7 @@ import {
   writePulses,
 } from '../testing/written-log.ts';
 
-const runs = Number(process.env.PULSEFEED_TORTURE_COMPACTION_RUNS ?? 60);
+const runs = Number(process.env.PULSEFEED_TORTURE_COMPACTION_RUNS ?? 40);
 const holdable = [...sharedFeeds, ...narrowFeeds];
 
 type Act =

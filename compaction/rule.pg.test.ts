@@ -18,7 +18,7 @@ import {
 } from '../testing/written-log.ts';
 import { losses } from './rule.ts';
 
-const runs = Number(process.env.PULSEFEED_TORTURE_COMPACTION_RUNS ?? 60);
+const runs = Number(process.env.PULSEFEED_TORTURE_COMPACTION_RUNS ?? 40);
 const keys = ['a', 'b', 'c'];
 const holdable = [...sharedFeeds, ...narrowFeeds];
 

@@ -9,7 +9,7 @@ import {
 } from '../testing/visibility-simulation.ts';
 import { toldAsBefore } from './verify.ts';
 
-const histories = Number(process.env.PULSEFEED_TORTURE_COMPACTION_HISTORIES ?? 3);
+const histories = Number(process.env.PULSEFEED_TORTURE_COMPACTION_HISTORIES ?? 2);
 const stepsInHistory = 160;
 
 describe('visibility under compaction', () => {

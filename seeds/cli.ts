@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { Config } from '../server/base/config/index.ts';
 import type { Db } from '../server/base/db/index.ts';
 import type { Runtime } from '../server/runtime.ts';
+import { datePattern } from './date-pattern.ts';
 import { defaultKeySeparator, type FileSource } from './file-source.ts';
 import { type SeedReport, seed } from './index.ts';
 import { type ProgressStream, showProgress } from './progress.ts';
@@ -98,6 +99,8 @@ function fileSource(flags: SeedFlags, command: Command): FileSource | undefined 
   if (columns.length === 0) return wrong('--from needs --key');
   if (modifiedFormat !== undefined && modified === undefined)
     return wrong('--modified-format needs --modified');
+  // A pattern that cannot be read is told before anything is connected to.
+  if (modifiedFormat !== undefined) datePattern(modifiedFormat);
   return {
     path: from,
     resource,

@@ -93,7 +93,8 @@ export async function numberEntries(
   return { seeded, passedOver: taken - seeded, finished: false };
 }
 
-function nextChunkSize(chunkSize: number, tookMs: number, most: number): number {
+/** Records in the next step, when one of `chunkSize` took so long. Never more than `most`. */
+export function nextChunkSize(chunkSize: number, tookMs: number, most: number): number {
   if (tookMs > shrinkAboveMs) return Math.min(chunkSize, Math.max(leastChunkSize, chunkSize >> 1));
   return tookMs < growBelowMs ? Math.min(most, chunkSize * 2) : chunkSize;
 }

@@ -201,7 +201,7 @@ describe('seeding while the provider writes', () => {
   });
 
   it('doubles and loses nothing beside a running sequencer and writers', async () => {
-    const at = await database(3_000);
+    const at = await database(1_200);
     await withRuntime(at, async runtime => {
       await installCapture(runtime.db, runtime.tables);
       const loop = new SequencerLoop(runtime.sequencer(), () => undefined, defaultPace);
@@ -211,7 +211,7 @@ describe('seeding while the provider writes', () => {
       const touched = new Set<string>();
       const write = async () => {
         while (writing) {
-          const i = 20 + random.below(2_900);
+          const i = 20 + random.below(1_100);
           touched.add(String(i));
           await runtime.db.query({
             text: `update property set "ListPrice" = "ListPrice" + 1 where "ListingKey" = 'L' || md5($1)`,
@@ -220,7 +220,7 @@ describe('seeding while the provider writes', () => {
         }
       };
       const writers = [write(), write()];
-      const report = await seed(runtime, { chunkSize: 100 });
+      const report = await seed(runtime, { chunkSize: 40 });
       writing = false;
       await Promise.all(writers);
       await loop.stop();
@@ -230,7 +230,7 @@ describe('seeding while the provider writes', () => {
       const log = await readLog(runtime.db);
       const counts = new Map<string, number>();
       for (const pulse of log) counts.set(pulse, (counts.get(pulse) ?? 0) + 1);
-      const expected = expectedOrder(3_000);
+      const expected = expectedOrder(1_200);
       assert.deepEqual([...counts.keys()].sort(), [...expected].sort(), random.seed);
       const changed = await runtime.db.query<{ key: string }>({
         text: `select 'Property L' || md5(i) as key from unnest($1::text[]) i`,
@@ -267,15 +267,15 @@ describe('seeding while the provider writes', () => {
   });
 
   it('goes on beside a second run as if it were one', async () => {
-    const at = await database(3_000);
+    const at = await database(1_200);
     await withRuntime(at, runtime =>
       withRuntime(at, async other => {
         const reports = await Promise.all([
           seed(runtime, { chunkSize: 100 }),
           seed(other, { chunkSize: 100 }),
         ]);
-        assert.equal(reports[0].seeded + reports[1].seeded, expectedOrder(3_000).length);
-        assert.deepEqual(await readLog(runtime.db), expectedOrder(3_000));
+        assert.equal(reports[0].seeded + reports[1].seeded, expectedOrder(1_200).length);
+        assert.deepEqual(await readLog(runtime.db), expectedOrder(1_200));
       }),
     );
     await at.drop();
@@ -284,15 +284,15 @@ describe('seeding while the provider writes', () => {
 
 describe('a seeding process that is killed', () => {
   it('has numbered nothing twice and lost nothing when it is run again', async function () {
-    this.timeout(20_000 * kills);
-    const expected = expectedOrder(3_000);
+    this.timeout(20_000 * (kills + 1));
+    const expected = expectedOrder(1_200);
     const random = seededRandom();
-    const at = await database(3_000);
-    // Lining up and 70 steps give progress; each process dies at one of these.
+    const at = await database(1_200);
+    // Reading, lining up and 65 steps give progress; each process dies at one of these.
     for (let kill = 0; kill < kills; kill += 1) {
-      await runAndKill(at, 100, kill === 0 ? 2 : 3 + random.below(Math.ceil(120 / kills)));
+      await runAndKill(at, 40, kill === 0 ? 2 : 3 + random.below(Math.ceil(120 / kills)));
     }
-    await seedInChild(at, 100);
+    await seedInChild(at, 40);
     await withRuntime(at, async runtime => {
       assert.deepEqual(await readLog(runtime.db), expected, random.seed);
       const [left] = await runtime.db.query<{ left: number }>({

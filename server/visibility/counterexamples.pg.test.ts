@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { openSession } from '../../testing/gates.ts';
+import { gateAt } from '../../testing/log-database.ts';
 import { visibilityFixture } from '../../testing/visibility-fixture.ts';
 import { PulsefeedError } from '../base/errors.ts';
 import { changeConsumer, explain, type FeedsConfig } from './index.ts';
@@ -125,6 +126,26 @@ describe('a photo inserted while its listing turns active in another transaction
       await inserting.close();
     });
   }
+});
+
+describe('children of a parent that goes', () => {
+  it('are found by the parent stored with them, though they move to another in the middle of the step', async () => {
+    const fixture = await visibilityFixture(idx);
+    await fixture.write(`${listing('P0')} ${listing('P1')} ${photo('M0')}`);
+    await fixture.number();
+    const reader = await fixture.consumer('reader', ['IDX']);
+    const { head } = await fixture.log.head();
+    await fixture.write(`update property set a = 0 where "ListingKey" = 'P0'`);
+    // 1. The step has looked at the listing. 2. The photo moves. 3. The step goes on to the listing's children.
+    const gate = await gateAt(fixture, 'update', 'pulsefeed.record_state');
+    const numbered = fixture.number();
+    await gate.reached();
+    await fixture.write(`update media set "ResourceRecordKey" = 'P1'`);
+    await gate.open();
+    await numbered;
+    assert.deepEqual(await reader.pulses(head), ['M0', 'P0', 'M0']);
+    assert.equal(await reader.sees('M0'), true);
+  });
 });
 
 const two: FeedsConfig = {

@@ -91,8 +91,14 @@ describe('$batch', () => {
     assert.equal(parts.headers.get('odata-version'), '4.01');
     const asJson = await send(multipart('EntityEvent(1)'), 'multipart/mixed;boundary=b', {
       accept: 'application/json',
+      'odata-maxversion': '4.01',
     });
     assert.equal((asJson.json.responses as Answered[])[0]?.status, 200);
+    // A client of 4.0 cannot mean a batch in JSON.
+    const habit = await send(multipart('EntityEvent(1)'), 'multipart/mixed;boundary=b', {
+      accept: 'application/json',
+    });
+    assert.deepEqual(statuses(habit.text), [200]);
     const body = JSON.stringify({ requests: [get('1', 'EntityEvent(1)')] });
     const asParts = await send(body, 'application/json', { accept: 'multipart/mixed' });
     assert.deepEqual(statuses(asParts.text), [200]);

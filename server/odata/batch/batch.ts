@@ -112,7 +112,11 @@ function invalid(message: string, target: string): PulsefeedError {
   return new PulsefeedError('EE-114', message, { target });
 }
 
-/** The format of the answer: as asked for, else that of the request. @throws EE-109 */
+/**
+ * The format of the answer: as asked for, else that of the request. OData 4.0 has no batches in JSON, so a client that
+ * sends multipart and names no later version wants multipart back, though it accepts JSON out of habit.
+ * @throws EE-109
+ */
 function answerFormat(
   { headers }: ODataRequest,
   option: string | undefined,
@@ -121,6 +125,10 @@ function answerFormat(
   if (option !== undefined) return option.toLowerCase().includes('multipart') ? 'multipart' : 'json';
   const ranges = parseAccept(headers.accept ?? '').filter(({ quality }) => quality > 0);
   if (ranges.length === 0) return given;
+  const { version, explicit } = negotiateVersion(headers['odata-maxversion']);
+  const knowsJson = explicit && version === '4.01';
+  if (given === 'multipart' && !knowsJson && ranges.some(({ type }) => type === 'application/json'))
+    return given;
   const quality = (types: readonly string[]) =>
     Math.max(0, ...ranges.filter(({ type }) => types.includes(type)).map(range => range.quality));
   const wild = quality(['*/*']);
