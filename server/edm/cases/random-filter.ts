@@ -107,12 +107,6 @@ export function randomFilter(): Text {
   return grammar({ prefix: '', lambda: 2 }).filter;
 }
 
-/** Random well-typed values, for `$orderby`. */
-export function randomValue(): Text {
-  const { number, string, instant } = grammar({ prefix: '', lambda: 1 });
-  return fc.oneof(number, string, instant);
-}
-
 interface Grammar {
   readonly filter: Text;
   readonly number: Text;
