@@ -1,9 +1,8 @@
-import type { Runtime } from '../server/runtime.ts';
 import type { FileSource } from './file-source.ts';
 import { seedFile } from './from-file.ts';
 import { seedTables } from './from-tables.ts';
 import type { OnSeedProgress, SeedReport } from './seed-report.ts';
-import type { SeedWork } from './seed-work.ts';
+import type { SeedRuntime, SeedWork } from './seed-work.ts';
 
 /** What to seed from and how. */
 export interface SeedOptions {
@@ -33,7 +32,7 @@ export interface SeedOptions {
  * set up with other resources.
  */
 export async function seed(
-  runtime: Runtime,
+  runtime: SeedRuntime,
   options: SeedOptions = {},
   onProgress: OnSeedProgress = () => undefined,
 ): Promise<SeedReport> {
@@ -61,3 +60,4 @@ const paces = {
 
 export type { FileSource } from './file-source.ts';
 export type { OnSeedProgress, ResourceReport, SeedProgress, SeedReport } from './seed-report.ts';
+export type { SeedRuntime } from './seed-work.ts';

@@ -28,9 +28,12 @@ const canceled = '57014';
 
 /** What was numbered. */
 export interface NumberedEntries {
-  /** Records that got their event. */
+  /** Records that got their event in a step of seeding. */
   readonly seeded: number;
-  /** Records that did not: numbered by the sequencer meanwhile, gone meanwhile, or visible to nobody. */
+  /**
+   * Records that did not: numbered by the sequencer meanwhile, gone meanwhile, or visible to nobody. Where a step was
+   * handed over to the sequencer, since it showed more children than a step may take, all of it is counted here.
+   */
   readonly passedOver: number;
   /** False when the run was asked to stop before all were done. */
   readonly finished: boolean;

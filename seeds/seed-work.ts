@@ -1,3 +1,4 @@
+import type { Config } from '../server/base/config/index.ts';
 import type { Queryable } from '../server/base/db/index.ts';
 import {
   lineUp,
@@ -13,9 +14,14 @@ import { type NumberedEntries, type NumberingPace, numberEntries } from './numbe
 import type { OnSeedProgress, SeedReport } from './seed-report.ts';
 import type { SourceCount } from './table-records.ts';
 
+/** What seeding needs of a runtime. */
+export interface SeedRuntime extends Pick<Runtime, 'db' | 'log' | 'tables' | 'sequencer'> {
+  readonly config: Pick<Config, 'resources'>;
+}
+
 /** What both ways of seeding work with. */
 export interface SeedWork {
-  readonly runtime: Runtime;
+  readonly runtime: SeedRuntime;
   readonly onProgress: OnSeedProgress;
   readonly signal: AbortSignal | undefined;
   readonly dryRun: boolean;

@@ -66,6 +66,10 @@ export async function serve(
         authenticate,
         maxBodyBytes: settings.maxBodyBytes,
         resources: new Set(runtime.config.resources.map(({ name }) => name)),
+        knownFeeds: async () => {
+          const { feedsConfigured, ids } = await runtime.rules.current();
+          return feedsConfigured ? new Set(ids.keys()) : undefined;
+        },
         poke: () => loop?.poke(),
       }),
       oauthRouter({ db: runtime.db, tokenLifetimeS: settings.tokenLifetimeS, now: () => performance.now() }),

@@ -71,8 +71,8 @@ create table pulsefeed.record_change (
   -- i insert, u update, d delete, t truncate of the whole table, r look at the record's visibility again
   -- g, w: tell the feeds named in `feeds` of a record that a grant gave or a revocation took
   op "char" not null check (op in ('i', 'u', 'd', 't', 'r', 'g', 'w')),
-  resource text collate "C" not null,
-  key text collate "C" not null,
+  resource text collate "C" not null check (length(resource) <= 255),
+  key text collate "C" not null check (length(key) <= 255),
   feeds text[],
   primary key (xid, id)
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000,

@@ -263,7 +263,8 @@ export function isConnectionFailure(error: unknown): boolean {
   if (state !== undefined && (connectionStates.has(state) || connectionErrnos.has(state))) return true;
   // pg reports a socket that ended under a running statement without a code.
   return (
-    error instanceof Error && /Connection terminated|connection is closed|not queryable/i.test(error.message)
+    error instanceof Error &&
+    /Connection terminated|connection is closed|not queryable|Query read timeout/i.test(error.message)
   );
 }
 

@@ -17,6 +17,8 @@ export interface IngestOptions {
   readonly maxBodyBytes: number;
   /** ResourceNames that may be reported: those of the configuration. */
   readonly resources: ReadonlySet<string>;
+  /** Names of the feeds that a change may state; undefined while no feeds are configured, when none is looked at. */
+  readonly knownFeeds: () => Promise<ReadonlySet<string> | undefined>;
   /** Called after changes were committed: the sequencer need not wait for its next poll. */
   readonly poke: () => void;
 }
@@ -57,7 +59,7 @@ export function ingestRouter(options: IngestOptions): Router {
     express.text({ type: types, limit: options.maxBodyBytes, defaultCharset: 'utf-8' }),
     async (request, response) => {
       const body = readBody(request);
-      checkResources(body, options.resources);
+      checkNames(body, options.resources, await options.knownFeeds());
       const result = await options.log.append(body.source, body.changes);
       options.poke();
       options.observe({ kind: 'Ingested', source: body.source, ...result });
@@ -107,17 +109,25 @@ function parseJson(text: string, target: string): unknown {
   }
 }
 
-function checkResources(body: IngestBody, known: ReadonlySet<string>): void {
+function checkNames(
+  body: IngestBody,
+  resources: ReadonlySet<string>,
+  feeds: ReadonlySet<string> | undefined,
+): void {
   const details: ErrorDetail[] = [];
+  const refuse = (message: string, target: string) => {
+    if (details.length < mostDetails) details.push({ code: 'EE-114', message, target });
+  };
   body.changes.forEach((change, index) => {
-    if (known.has(change.resource) || details.length >= mostDetails) return;
-    details.push({
-      code: 'EE-114',
-      message: `${change.resource} is not a resource of this feed`,
-      target: `/changes/${index}/resource`,
-    });
+    if (!resources.has(change.resource)) {
+      refuse(`${change.resource} is not a resource of this feed`, `/changes/${index}/resource`);
+    }
+    const unknown = feeds === undefined ? undefined : change.feeds?.find(feed => !feeds.has(feed));
+    if (unknown !== undefined) refuse(`${unknown} is not a configured feed`, `/changes/${index}/feeds`);
   });
   if (details.length > 0) {
-    throw new PulsefeedError('EE-114', 'A change names an unknown resource; nothing was taken.', { details });
+    throw new PulsefeedError('EE-114', 'A change names an unknown resource or feed; nothing was taken.', {
+      details,
+    });
   }
 }

@@ -52,20 +52,21 @@ export function evaluate(source: RecordSource, resourceId: number, options: Eval
       : seedChunk;
   // Those that have their event already are passed over, and the others are met in the order of the index.
   const passedOver = seeding === undefined ? '' : 'where s.found is not true order by c.key, c.last_id';
+  const settles = seeding === undefined && source.live !== undefined;
   return {
     text: `
 with chunk as (
   ${chunk}
-), facts as materialized (
+), ${settles ? 'met' : 'facts'} as materialized (
   select ${seeding === undefined ? '' : 'distinct on (c.key)'} c.key, c.last_id, c.give, c.take, s.key is not null as stored, coalesce(s.vis, '{}') as before,
     s.own as stored_own, s.pass as stored_pass, s.parents as stored_parents, s.due_at as stored_due_at,
     ${factColumns(source, options)},
-    c.changed or (c.op <> 'f' and s.key is not null and s.parents is distinct from ${source.live === undefined ? 's.parents' : 'l.parents'}) as changed
+    c.changed or (c.op <> 'f' and s.key is not null and s.parents is distinct from ${source.live === undefined ? 's.parents' : 'l.parents'}) as changed${settles ? contradicted : ''}
   from chunk c
   ${seeding === undefined ? storedJoin : probeStored}
   ${liveJoin(source, seeding !== undefined)}
   ${passedOver}
-), ${foldedRows(source)}, written as (
+)${settles ? settledFacts(source) : ''}, ${foldedRows(source)}, written as (
   insert into pulsefeed.record_state (resource_id, key, own, pass, vis, parents, due_at)
   select $1, key, case when pass is null then null else own end, pass, vis, parents, due_at from folded
   where present and (not stored or before <> vis or stored_pass is distinct from pass
@@ -86,6 +87,29 @@ with chunk as (
 select ${relations === '' ? '0' : '(select count(*)::int from flipped)'} as flips`,
     values: [resourceId, ...(seeding === undefined ? [source.rank] : [0, seeding.after, seeding.last])],
   };
+}
+
+/** While the log belongs to everyone, what a change states of feeds means nothing yet. */
+const noFeeds = `not exists (select from pulsefeed.feed where id > 1 and name not like '~%')`;
+
+/** The table says that the record is gone, the change that it is there: somebody deleted it meanwhile. */
+const contradicted = `,
+    c.op in ('i', 'u', 'r') and s.key is not null and l.present is not true and c.give = '{}' and c.take = '{}'
+      as contradicted`;
+
+/**
+ * Leaves a contradicted change out when a later one of the record waits in the outbox, which then decides, in its turn
+ * and in its order. Else a parent that went while a change of it was being looked at would go before its children,
+ * whose rows come with the later one. The outbox is read only when there is a contradiction.
+ */
+function settledFacts({ resource }: RecordSource): string {
+  return `, waiting as materialized (
+  select distinct w.key from pulsefeed.record_change w
+  where (select exists (select from met where contradicted)) and w.resource = ${quoteText(resource)}
+), facts as materialized (
+  select * from met
+  where not (contradicted and (key in (select key from waiting) or '' in (select key from waiting)))
+)`;
 }
 
 /** Up to those that may see the record now, down to those that may not any more, with what private feeds are told. */
@@ -154,7 +178,7 @@ function factColumns(source: RecordSource, options: EvaluateOptions): string {
     case when c.op in ('r', 'f') then s.key is not null else c.op <> 'd' end as present,
     case when c.op in ('r', 'f') then ${storedOwn}
       when c.op = 'd' then '{}'
-      when c.stated is null then ${options.unstated}
+      when c.stated is null or ${noFeeds} then ${options.unstated}
       else coalesce((select array_agg(f.id order by f.id) from pulsefeed.feed f where f.name = any (c.stated)), '{}')
     end as own,
     s.pass as pass, s.parents as parents, s.due_at as due_at`;

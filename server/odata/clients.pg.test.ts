@@ -181,7 +181,7 @@ describe('public clients', () => {
 
   it('answers the request forms of other clients', async () => {
     const ask = asker(feed.url);
-    // SAP Cloud SDK wraps filters and writes 42L; odata2ts doubles the slash; some encode the dollar sign.
+    // SAP Cloud SDK wraps filters; odata2ts doubles the slash; some encode the dollar sign.
     const forms = [
       '//EntityEvent?%24filter=(EntityEventSequence%20gt%2020)&%24top=2',
       '/EntityEvent?$format=json&%24top=2',
@@ -193,7 +193,5 @@ describe('public clients', () => {
       const asked = await ask(form, { 'content-type': 'application/json' });
       assert.equal(asked.json.value?.length, 2, `${form} ${asked.text}`);
     }
-    const suffixed = await ask('/EntityEvent(3L)');
-    assert.ok(suffixed.status === 200 || suffixed.status === 400, `${suffixed.status}`);
   });
 });

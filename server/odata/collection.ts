@@ -158,6 +158,7 @@ function appliedPreferences(
     preferences.maxPageSize === undefined ? '' : `maxpagesize=${plan.page.limit}`,
     preferences.omitNulls ? 'omit-values=nulls' : '',
     tracks ? 'track-changes' : '',
+    preferences.includeAnnotations && page.head !== undefined ? 'include-annotations="pulsefeed.*"' : '',
   ].filter(text => text !== '');
   return applied.length === 0 ? {} : { 'Preference-Applied': applied.join(', ') };
 }

@@ -158,6 +158,7 @@ describe('the protocol of a read-only service', () => {
       const asked = await ask('/EntityEvent?$top=2', { prefer: 'include-annotations="pulsefeed.*"' });
       assert.equal(asked.json['@pulsefeed.head'], 5);
       assert.equal(asked.json['@pulsefeed.scannedTo'], 2);
+      assert.equal(asked.headers.get('preference-applied'), 'include-annotations="pulsefeed.*"');
       const empty = await ask('/EntityEvent?$filter=EntityEventSequence gt 99');
       assert.deepEqual(empty.json.value, []);
       assert.equal(empty.json['@pulsefeed.head'], 5);
@@ -442,6 +443,51 @@ describe('the protocol of a read-only service', () => {
       const up = await keys('City');
       assert.equal(up.indexOf(null), 0);
       assert.equal((await keys('City desc')).lastIndexOf(null), up.length - 1);
+    });
+
+    it('answers numbers, texts and times beyond every type without a fault of ours', async () => {
+      const filters = [
+        'BedroomsTotal eq 99999999999',
+        'BedroomsTotal add 2147483647 gt 0',
+        'TaxId add 9223372036854775807 gt 0',
+        'TaxId mul TaxId mul TaxId gt 1',
+        'LivingArea mul 1e308 mul 1e308 gt 1',
+        'ListPrice div BedroomsTotal gt 1',
+        'ListPrice gt 99999999999999999999999999999999999999999',
+        'substring(City,99999999999) eq null',
+        "City eq '\u{10ffff}'",
+        'ListingContractDate gt 9999-12-31',
+      ];
+      for (const filter of filters) {
+        const asked = await ask(`/Property?$top=1&$filter=${encodeURIComponent(filter)}`);
+        assert.ok(asked.status === 200 || asked.status === 400, `${filter} ${asked.text}`);
+      }
+      for (const order of [
+        'TaxId mul TaxId mul TaxId',
+        'ListPrice div BedroomsTotal',
+        'LivingArea mul 1e308',
+      ]) {
+        const asked = await ask(`/Property?$top=1&$orderby=${encodeURIComponent(order)}`);
+        assert.ok(asked.status === 200 || asked.status === 400, `${order} ${asked.text}`);
+      }
+      for (const broken of ['%00', '%ED%A0%80', '%C0%80', '%zz', '%']) {
+        assertError(await ask(`/Property?$filter=City eq '${broken}'`), 400, 'EE-101');
+      }
+    });
+
+    it('decodes once, so that an encoded percent sign stays one', async () => {
+      assert.deepEqual(
+        (await ask('/EntityEvent?$filter=ResourceName%20eq%20%27x%2527%20or%20true%27')).json.value,
+        [],
+      );
+    });
+
+    it('tells a client that writes 42L what to write instead', async () => {
+      for (const path of ['/EntityEvent(3L)', '/EntityEvent?$filter=EntityEventSequence gt 3L']) {
+        const asked = await ask(path);
+        assertError(asked, 400, 'EE-101');
+        assert.match(asked.json.error?.message ?? '', /write the number alone: 3/);
+      }
     });
 
     it('keeps rows with null under ne, and drops them under gt', async () => {

@@ -13,6 +13,8 @@ const types = {
 };
 
 const connectTimeoutMs = 10_000;
+/** How much longer than the server's own limit an answer is waited for. */
+const answerMs = 5_000;
 
 /** knex prints to the console what its callers are told by an error as well, and each session that is closed. */
 const quiet = { warn: () => undefined, error: () => undefined };
@@ -69,7 +71,10 @@ export function openPostgres(options: PostgresOptions): Db {
     work: (tx: Queryable) => Promise<T>,
     options: TransactionOptions,
   ): Promise<T> {
-    return runTransaction(queryableOf(connection), work, options, error => {
+    // The server cancels a statement in time; when it does not even answer, it is gone without a reset.
+    const giveUpMs =
+      options.statementTimeoutMs === undefined ? undefined : options.statementTimeoutMs + answerMs;
+    return runTransaction(queryableOf(connection, giveUpMs), work, options, error => {
       connection.__knex__disposed = error;
     });
   }
@@ -80,9 +85,11 @@ export function openPostgres(options: PostgresOptions): Db {
       transaction: (work, options = {}) => transactionOn(connection, work, options),
       async close() {
         // Its temporary tables must not meet the next user of the pool.
-        await connection.query('discard temp').catch((error: unknown) => {
-          connection.__knex__disposed ??= error;
-        });
+        await queryableOf(connection, answerMs)
+          .script('discard temp')
+          .catch((error: unknown) => {
+            connection.__knex__disposed ??= error;
+          });
         await release(connection);
       },
     };
@@ -101,7 +108,9 @@ export function openPostgres(options: PostgresOptions): Db {
   } as Db;
 }
 
-function queryableOf(connection: RawConnection): Queryable {
+/** @param giveUpMs How long an answer is waited for; absent: for ever, as TCP keepalive allows. */
+function queryableOf(connection: RawConnection, giveUpMs?: number): Queryable {
+  const patience = giveUpMs === undefined ? {} : { query_timeout: giveUpMs };
   return {
     async query<Row>(statement: Statement): Promise<Row[]> {
       const result = await connection.query({
@@ -109,11 +118,12 @@ function queryableOf(connection: RawConnection): Queryable {
         ...(statement.name === undefined ? {} : { name: statement.name }),
         ...(statement.values === undefined ? {} : { values: [...statement.values] }),
         ...(statement.rowMode === undefined ? {} : { rowMode: statement.rowMode }),
+        ...patience,
       } as pg.QueryConfig);
       return result.rows as Row[];
     },
     async script(sql) {
-      await connection.query(sql);
+      await connection.query({ text: sql, ...patience } as pg.QueryConfig);
     },
   };
 }

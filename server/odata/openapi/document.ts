@@ -67,6 +67,7 @@ function setPaths(set: EntitySet): Json {
         parameters: refs(collectionParameters),
         responses: page,
       },
+      ...(set.writable ? { post: createOperation(name, entity) } : {}),
     },
     [`/${name}/$count`]: {
       get: {
@@ -102,8 +103,43 @@ function setPaths(set: EntitySet): Json {
           '304': { description: 'It is as If-None-Match says.' },
         },
       },
+      ...(set.writable ? changeOperations(name, entity) : {}),
     },
   };
+}
+
+function createOperation(name: string, entity: Json): Json {
+  return {
+    tags: [name],
+    operationId: `create${name}`,
+    summary: `Add one ${name}`,
+    parameters: refs(['prefer']),
+    requestBody: jsonBody(entity),
+    responses: {
+      '201': { description: 'Made.', content: { 'application/json': { schema: entity } } },
+      ...failed,
+    },
+  };
+}
+
+function changeOperations(name: string, entity: Json): { readonly [method: string]: Json } {
+  const change = (verb: string, summary: string): Json => ({
+    tags: [name],
+    operationId: `${verb}${name}`,
+    summary: `${summary} one ${name}`,
+    parameters: refs(['prefer', 'ifMatch']),
+    ...(verb === 'delete' ? {} : { requestBody: jsonBody(entity) }),
+    responses: { '204': { description: 'Done.' }, ...failed },
+  });
+  return {
+    patch: change('update', 'Change members of'),
+    put: change('replace', 'Replace'),
+    delete: change('delete', 'Remove'),
+  };
+}
+
+function jsonBody(schema: Json): Json {
+  return { required: true, content: { 'application/json': { schema } } };
 }
 
 function pageSchema(entity: Json): Json {

@@ -21,6 +21,12 @@ export const parameters: { readonly [name: string]: Json } = {
     description: 'maxpagesize=N, omit-values=nulls, track-changes, include-annotations="pulsefeed.*"',
     schema: { type: 'string' },
   },
+  ifMatch: {
+    name: 'If-Match',
+    in: 'header',
+    description: 'The ETag of the state that is to be changed.',
+    schema: { type: 'string' },
+  },
   ifNoneMatch: {
     name: 'If-None-Match',
     in: 'header',
