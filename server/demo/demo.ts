@@ -133,7 +133,14 @@ async function serveUntil(
     onError: error =>
       context.out(`An edit failed: ${error instanceof Error ? error.message : String(error)}\n`),
   });
-  context.out(welcomeText({ url: served.url, head, listingKey, edits: options.edits }));
+  context.out(
+    welcomeText({
+      url: served.url.replace('127.0.0.1', 'localhost'),
+      head,
+      listingKey,
+      edits: options.edits,
+    }),
+  );
   if (options.edits) edits.start();
   await stopped;
   context.out('Stopping ...\n');
