@@ -200,6 +200,34 @@ describe('seeding while the provider writes', () => {
     await at.drop();
   });
 
+  it('passes over what was numbered after it was lined up, and goes on with what an earlier run lined up', async () => {
+    const at = await database(400);
+    await withRuntime(at, async runtime => {
+      await installCapture(runtime.db, runtime.tables);
+      // 1. A run is stopped when it has lined up. 2. A change is captured and numbered.
+      const stopped = await seed(runtime, { signal: AbortSignal.abort() });
+      assert.deepEqual([stopped.finished, stopped.seeded], [false, 0]);
+      await runtime.db.script(`update property set "ListPrice" = 1 where "ListingKey" = 'Z'`);
+      await sequenceAll(runtime);
+      // 3. The next run meets the record in its turn.
+      const report = await seed(runtime);
+      const expected = expectedOrder(400);
+      assert.deepEqual(
+        [report.resumed, report.passedOver, report.seeded],
+        [expected.length, 1, expected.length - 1],
+      );
+      assert.deepEqual(
+        report.resources.map(({ fresh }) => fresh),
+        [0, 0, 0, 0, 0],
+      );
+      assert.deepEqual(await readLog(runtime.db), [
+        'Property Z',
+        ...expected.filter(pulse => pulse !== 'Property Z'),
+      ]);
+    });
+    await at.drop();
+  });
+
   it('doubles and loses nothing beside a running sequencer and writers', async () => {
     const at = await database(1_200);
     await withRuntime(at, async runtime => {

@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { temporaryFolder } from '../../testing/temporary-folder.ts';
 import { connect, type Db } from '../base/db/index.ts';
+import { chance } from './chance.ts';
+import type { Edit } from './edit-scene.ts';
+import { changePrice } from './listing-edits.ts';
 import { type EditTiming, LiveEdits } from './live-edits.ts';
+import { moveAgent } from './roster-edits.ts';
 import { createSample } from './sample-mls.ts';
 import { readSampleState } from './sample-state.ts';
 import { sampleTables } from './tables.ts';
@@ -62,6 +67,19 @@ describe('live edits', function () {
         .join(' union all ')}) rows`,
     });
     return row?.digest ?? '';
+  }
+
+  /** Makes edits of one kind in one transaction; returns how many found something to do. */
+  function applied(edit: Edit, times: number): Promise<number> {
+    return db.transaction(async tx => {
+      const state = await readSampleState(tx);
+      let done = 0;
+      for (let number = 0; number < times; number += 1) {
+        const scene = { tx, state: { ...state, edits: number }, now: new Date('2025-07-01T00:00:00.000Z') };
+        if ((await edit({ ...scene, chance: chance(9, 'test', number) })) !== undefined) done += 1;
+      }
+      return done;
+    });
   }
 
   async function numbers(text: string): Promise<Record<string, number>> {
@@ -125,21 +143,72 @@ describe('live edits', function () {
     assert.equal(await digest(), once);
   });
 
-  it('come by the timer, one round after the other, until they are stopped', async () => {
-    const texts: string[] = [];
-    const { edits, timing } = editing(text => texts.push(text));
+  it('come by the timer, and end before stopping has ended', async () => {
+    const { edits, timing } = editing();
     edits.start();
     const first = timing.waiting;
     assert.ok(first !== undefined);
-    assert.deepEqual(texts, []);
+    assert.equal((await readSampleState(db)).edits, 0);
+    // 1. Somebody holds the only session, so that the round, once begun, cannot get on.
+    let letGo: () => void = () => undefined;
+    const holding = db.transaction(() => new Promise<void>(resolve => (letGo = resolve)));
     timing.waiting = undefined;
     first();
-    // A round is under way: the next one is not planned before it has ended.
-    assert.equal(timing.waiting, undefined);
-    await edits.stop();
+    // 2. Stopping waits for the round in hand; no further one is planned.
+    let stopped = false;
+    const stopping = edits.stop().then(() => {
+      stopped = true;
+    });
+    await nextTurn();
+    assert.equal(stopped, false);
+    // 3. The session is free, the round ends, and nothing comes after it.
+    letGo();
+    await holding;
+    await stopping;
     assert.equal(timing.waiting, undefined);
     const { edits: made } = await readSampleState(db);
-    assert.ok(made <= 1);
+    await nextTurn();
+    assert.equal((await readSampleState(db)).edits, made);
+  });
+
+  it('do not delete from a sample that has shrunk, nor add to one that has grown', async () => {
+    const count = async () => (await numbers('select count(*)::int as count from property')).count ?? 0;
+    for (const [made, grows] of [
+      [230, true],
+      [180, false],
+    ] as const) {
+      await db.query({ text: 'update pulsefeed_demo.sample set listings = $1', values: [made] });
+      const { edits, errors } = editing();
+      let before = await count();
+      for (let round = 0; round < 60; round += 1) {
+        await edits.round();
+        const now = await count();
+        assert.ok(grows ? now >= before : now <= before, `${before} -> ${now} of ${made}`);
+        before = now;
+        if (Math.abs(now - made) <= made * 0.05) break;
+      }
+      assert.deepEqual(errors, []);
+    }
+  });
+
+  it('keep prices near the first one, however often they change', async () => {
+    await db.script(`update property set "StandardStatus" = 'Closed' where "ListingKey" not in (
+      select "ListingKey" from property where "StandardStatus" = 'Active' order by 1 limit 2)`);
+    await applied(changePrice, 500);
+    const far = await numbers(`select (count(*) filter (where "ListPrice" not between
+        "OriginalListPrice" * 0.75 and "OriginalListPrice" * 1.2))::int as far,
+      (count(*) filter (where "MajorChangeType" = 'Price Change'))::int as changed from property`);
+    assert.deepEqual(far, { far: 0, changed: 2 });
+  });
+
+  it('move an agent together with the listings that are not settled', async () => {
+    assert.ok((await applied(moveAgent, 40)) > 20);
+    const wrong = await numbers(`select
+        (count(*) filter (where "StandardStatus" not in ('Closed', 'Canceled', 'Expired') and
+          ("ListOfficeKey", "ListOfficeName") <> (m."OfficeKey", m."OfficeName")))::int as left,
+        (count(*) filter (where "StandardStatus" = 'Closed' and "ListOfficeKey" <> m."OfficeKey"))::int > 0 as stayed
+      from property join member m on "MemberKey" = "ListAgentKey"`);
+    assert.deepEqual(wrong, { left: 0, stayed: true });
   });
 
   it('go on after a round that failed, and say it once', async () => {
@@ -154,22 +223,24 @@ describe('live edits', function () {
     assert.ok((await readSampleState(db)).edits > 0);
   });
 
-  it('leave nothing behind of an edit that fails in the middle, and do not try the same one for ever', async () => {
-    // Deferred: it is the commit that fails, after all that the edit did.
+  it('leave nothing behind of an edit that fails in the middle', async () => {
+    // The state is written last, after all that the edit did.
     await db.script(`create function refuse() returns trigger language plpgsql as $$
       begin raise exception 'refused'; end $$;
-      ${sampleTables
-        .map(
-          table => `create constraint trigger refuse after insert or update or delete on public.${table}
-            deferrable initially deferred for each row execute function refuse();`,
-        )
-        .join('\n')}`);
+      create trigger refuse before update on pulsefeed_demo.sample execute function refuse()`);
     const before = await digest();
+    const { edits, errors } = editing();
+    for (let round = 0; round < 5; round += 1) await edits.round();
+    await db.script('drop function refuse cascade');
+    assert.equal(errors.length, 1);
+    assert.equal(await digest(), before);
+  });
+
+  it('do not try the same edit for ever when it cannot be made', async () => {
+    await db.script('alter table public.property add constraint refuse check (false) not valid');
     const { edits, errors } = editing();
     for (let round = 0; round < 5; round += 1) await edits.round();
     assert.ok(errors.length > 0);
     assert.ok((await readSampleState(db)).edits >= 5);
-    await db.script('drop function refuse cascade');
-    assert.equal(await digest(), before);
   });
 });

@@ -242,6 +242,10 @@ describe('the sample MLS in the embedded database', function () {
         (select from pg_index i where i.indrelid = c.conrelid and i.indkey[0] = c.conkey[1])`,
     });
     assert.deepEqual(missing, []);
+    const [found] = await db.query<{ count: number }>({
+      text: `select count(*)::int as count from pg_constraint where contype = 'f'`,
+    });
+    assert.equal(found?.count, 9);
   });
 
   if (existsSync(fields)) {

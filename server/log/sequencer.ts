@@ -100,13 +100,12 @@ export class Sequencer {
     return this.#run(async (tx, head) => {
       if (head.batch_stage !== null) return { kind: 'standby' };
       const after = this.#seedPosition;
-      let part = await tx.query<SeedPartRow>(nextSeedPart(limit, after));
-      if (part.length === 0 && after > 0n) part = await tx.query<SeedPartRow>(nextSeedPart(limit, 0n));
+      const part = await tx.query<SeedPartRow>(nextSeedPart(limit, after));
       const last = part[0]?.last;
       if (last === undefined) return { kind: 'idle' };
       const changes = part.reduce((sum, { entries }) => sum + entries, 0);
       if (changes > smallSeedPart) await tx.script(widenSeedStep);
-      const seeding = { after: after < last ? after : 0n, last };
+      const seeding = { after, last };
       this.#seedPosition = last;
       const found = await this.#evaluateSeeds(tx, this.#withSources(part), seeding);
       if (found === 'too many') return working(changes);
