@@ -21,6 +21,8 @@ const fullCounts: Readonly<Record<string, string>> = {
   PULSEFEED_TORTURE_PARSER_RUNS: '100000',
   PULSEFEED_TORTURE_SQL_FILTERS: '40000',
   PULSEFEED_TORTURE_FILTER_RUNS: '5000',
+  /** Rounds of edits of the demo's sample. */
+  PULSEFEED_TORTURE_DEMO_ROUNDS: '5000',
   /** Events that the conformance suite walks. */
   PULSEFEED_TORTURE_CONFORMANCE_EVENTS: '100000',
   /** Kills of a process or of Postgres, one after the other. */

@@ -11,8 +11,8 @@ import { createSample } from './sample-mls.ts';
 import { readSampleState } from './sample-state.ts';
 import { sampleTables } from './tables.ts';
 
-/** Rounds of the long test; PULSEFEED_DEMO_ROUNDS raises it. */
-const rounds = Number(process.env.PULSEFEED_DEMO_ROUNDS ?? 500);
+/** Rounds of the long test; PULSEFEED_TORTURE_DEMO_ROUNDS raises it. */
+const rounds = Number(process.env.PULSEFEED_TORTURE_DEMO_ROUNDS ?? 500);
 
 /** Time that moves three seconds with every look, and a timer that the test sets off. */
 class HandTiming implements EditTiming {
