@@ -2,7 +2,7 @@ import { testDatabase } from '../../testing/postgres.ts';
 import { seededRandom } from '../../testing/seeded-random.ts';
 import { buildSimulationDatabase, openSimulationBed, simulate } from '../../testing/visibility-simulation.ts';
 
-const histories = Number(process.env.PULSEFEED_HISTORIES ?? 100);
+const histories = Number(process.env.PULSEFEED_HISTORIES ?? 40);
 const stepsInHistory = 120;
 
 describe('visibility', () => {
