@@ -66,13 +66,13 @@ with part as (
 }
 
 /**
- * Of the records behind the next `limit` pulses, queues those that have any retained pulse in a feed that was lost and
- * are not visible through one still held: also such as left that feed long ago, since the consumer may be behind.
+ * Of the records behind the next `limit` pulses, queues those that have any retained pulse in a feed that was lost:
+ * also such as left that feed long ago, since the consumer may be behind, and such as a feed still held shows, since
+ * their last pulses may have been for the lost feed alone.
  */
 export function queueLost(
   { resourceId, key }: WalkPlace,
   lost: readonly number[],
-  stillHeld: readonly number[],
   privateFeed: string,
   limit: number,
 ): Statement {
@@ -96,14 +96,11 @@ with last as (
   group by e.resource_id, e.key
 ), queued as (
   insert into pulsefeed.record_change (op, resource, key, feeds)
-  select 'w', r.name, p.key, array[$6::text]
-  from part p
-  join pulsefeed.resource r on r.id = p.resource_id
-  left join pulsefeed.record_state s on s.resource_id = p.resource_id and s.key = p.key
-  where p.lost and not coalesce(s.vis && $5::integer[], false)
+  select 'w', r.name, p.key, array[$5::text] from part p join pulsefeed.resource r on r.id = p.resource_id
+  where p.lost
   returning 1
 )${part}`,
-    values: [resourceId, key, limit, [...lost], [...stillHeld], privateFeed],
+    values: [resourceId, key, limit, [...lost], privateFeed],
   };
 }
 

@@ -94,10 +94,10 @@ export async function changeConsumer(db: Db, name: string, change: ConsumerChang
     const lost = before.filter(id => !after.includes(id));
     // A feed that did not exist before has no record yet: what enters it is pulsed to it.
     const gained = after.filter(id => !before.includes(id) && !fresh.includes(id));
-    // Only a feed held before and after excuses from telling: one that is lost may let a record in meanwhile.
+    // A feed held before and after tells of its records, also when it is lost later: losing tells of all of them.
     const kept = before.filter(id => after.includes(id));
     await queueWalk(tx, 'grant', consumer.id, gained, kept);
-    await queueWalk(tx, 'revoke', consumer.id, lost, after);
+    await queueWalk(tx, 'revoke', consumer.id, lost, []);
   });
 }
 

@@ -169,6 +169,24 @@ describe('grants and revocations', () => {
     assert.equal(await reader.sees('P0'), false);
   });
 
+  it('tell of a record that a feed still held shows, when the consumer knew it only by the feed taken away', async () => {
+    const fixture = await visibilityFixture(two);
+    await fixture.write(`${listing('P0', 2)} ${photo('M0')}`);
+    await fixture.number();
+    const reader = await fixture.consumer('reader', ['A']);
+    const { head } = await fixture.log.head();
+    // 1. With its listing the photo, in B before, enters A: that pulse is for A alone, and the reader is behind.
+    await fixture.write(`update property set a = 3`);
+    await fixture.number();
+    // 2. It is granted B, which need not tell of what A shows. 3. A is taken away, and with it the pulse.
+    await changeConsumer(fixture.db, 'reader', { grants: ['A', 'B'] });
+    await fixture.settle();
+    await changeConsumer(fixture.db, 'reader', { grants: ['B'] });
+    await fixture.settle();
+    assert.ok((await reader.pulses(head)).includes('M0'));
+    assert.equal(await reader.sees('M0'), true);
+  });
+
   it('tell nobody else', async () => {
     const fixture = await visibilityFixture(two);
     await fixture.write(listing('P0', 2));

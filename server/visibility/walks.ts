@@ -102,7 +102,7 @@ function partStatement(walk: Walk, chunk: number): Statement {
     case 'grant':
       return queueGained(place, feeds, otherFeeds, walk.privateFeed ?? '', chunk);
     case 'revoke':
-      return queueLost(place, feeds, otherFeeds, walk.privateFeed ?? '', chunk);
+      return queueLost(place, feeds, walk.privateFeed ?? '', chunk);
     default:
       return queueAll(place, chunk);
   }
