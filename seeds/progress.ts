@@ -42,8 +42,11 @@ function bar(stream: NodeJS.WriteStream): ProgressDisplay {
         if (phase !== undefined) shown.stop();
         phase = progress.phase;
         startedAt = performance.now();
-        shown.start(progress.total, progress.done, { ...rateOf(progress, 0), phase });
+        // One statement does it: there is nothing to draw a bar of.
+        if (phase === 'lining up') stream.write('lining up ...\n');
+        else shown.start(progress.total, progress.done, { ...rateOf(progress, 0), phase });
       }
+      if (phase === 'lining up') return;
       shown.setTotal(progress.total);
       shown.update(progress.done, rateOf(progress, performance.now() - startedAt));
     },

@@ -167,11 +167,12 @@ export function nextSeedPart(limit: number, after: bigint): Statement {
     text: `
 with part as (
   select pos, resource_id from pulsefeed.seed_entry where pos > $2 order by pos limit $1
+), counted as (
+  select resource_id, count(*)::int as entries, max(pos) as last from part group by resource_id
 )
-select r.id, r.name, count(*)::int as entries, (select max(pos) from part) as last
-from part e
-join pulsefeed.resource r on r.id = e.resource_id
-group by r.id, r.name`,
+select r.id, r.name, c.entries, max(c.last) over () as last
+from counted c
+join pulsefeed.resource r on r.id = c.resource_id`,
     values: [limit, after],
   };
 }

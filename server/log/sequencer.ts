@@ -80,6 +80,7 @@ export class Sequencer {
   #steps = 0;
   /** The last seed entry taken: all up to it are gone. */
   #seedPosition = 0n;
+  #seedsMayBeStored = false;
 
   constructor(options: SequencerOptions) {
     this.#options = options;
@@ -105,9 +106,8 @@ export class Sequencer {
       if (last === undefined) return { kind: 'idle' };
       const changes = part.reduce((sum, { entries }) => sum + entries, 0);
       if (changes > smallSeedPart) await tx.script(widenSeedStep);
-      const seeding = { after, last };
       this.#seedPosition = last;
-      const found = await this.#evaluateSeeds(tx, this.#withSources(part), seeding);
+      const found = await this.#trySeeds(tx, this.#withSources(part), { after, last });
       if (found === 'too many') return working(changes);
       return this.#number(tx, stepTables, head, { changes, more: true, seedsOnly: found === 'seeds only' });
     });
@@ -227,14 +227,32 @@ export class Sequencer {
   }
 
   /**
+   * Goes by the hope that nothing of the part was numbered since it was lined up, which holds unless somebody writes
+   * and numbers beside the seeding run; once it did not, each record is looked up before.
+   */
+  async #trySeeds(
+    tx: Queryable,
+    part: readonly Waiting[],
+    range: Omit<SeedRange, 'mayBeStored'>,
+  ): Promise<SeedsFound> {
+    if (!this.#seedsMayBeStored) {
+      await tx.script('savepoint seeds');
+      try {
+        return await this.#evaluateSeeds(tx, part, { ...range, mayBeStored: false });
+      } catch (error) {
+        if (sqlState(error) !== uniqueViolation) throw error;
+        await tx.script('rollback to savepoint seeds');
+        this.#seedsMayBeStored = true;
+      }
+    }
+    return this.#evaluateSeeds(tx, part, { ...range, mayBeStored: true });
+  }
+
+  /**
    * Looks at a part of a seeding run, and then at children that were numbered before their parent: hidden until now,
    * they follow behind all of the part.
    */
-  async #evaluateSeeds(
-    tx: Queryable,
-    part: readonly Waiting[],
-    seeding: SeedRange,
-  ): Promise<'seeds only' | 'with children' | 'too many'> {
+  async #evaluateSeeds(tx: Queryable, part: readonly Waiting[], seeding: SeedRange): Promise<SeedsFound> {
     const flipped: RecordSource[] = [];
     for (const next of part) {
       if ((await this.#evaluate(tx, next, stepTables, seeding)) > 0) flipped.push(next.source);
@@ -352,6 +370,11 @@ const stepsBetweenSweeps = 1_000;
 
 /** SQLSTATE of a number beyond its type. */
 const outOfRange = '22003';
+
+const uniqueViolation = '23505';
+
+/** What a part of a seeding run led to. */
+type SeedsFound = 'seeds only' | 'with children' | 'too many';
 
 /** Parts of a seeding run up to this size need no more memory than any step. */
 const smallSeedPart = 1_000;
