@@ -1,33 +1,15 @@
 import { openLog, retireFromStart } from '../server/log/index.ts';
-import { testDatabase } from '../testing/postgres.ts';
 import { type SeededRandom, seededRandom } from '../testing/seeded-random.ts';
-import {
-  buildSimulationDatabase,
-  openSimulationBed,
-  type SimulationBed,
-  simulate,
-} from '../testing/visibility-simulation.ts';
+import { type SimulationBed, simulate, simulateMany } from '../testing/visibility-simulation.ts';
 import { toldAsBefore } from './verify.ts';
 
-const histories = Number(process.env.PULSEFEED_TORTURE_COMPACTION_HISTORIES ?? 2);
+const histories = Number(process.env.PULSEFEED_TORTURE_COMPACTION_HISTORIES ?? 20);
 const stepsInHistory = 160;
 
 describe('visibility under compaction', () => {
   it('leaves every copy equal to what its consumer may see, after any history', async function () {
     this.timeout(60_000 + histories * 20_000);
-    const { url, drop } = await testDatabase({ template: buildSimulationDatabase, name: 'simulation' });
-    const bed = await openSimulationBed(url);
-    try {
-      for (let history = 0; history < histories; history += 1) {
-        const random = seededRandom();
-        await compactedHistory(bed, random).catch((error: unknown) => {
-          throw new Error(`history ${history} failed; replay it with ${random.seed}`, { cause: error });
-        });
-      }
-    } finally {
-      await bed.close();
-      await drop();
-    }
+    await simulateMany(histories, compactedHistory);
   });
 });
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { dense } from '../server/log/index.ts';
 import type { FeedsConfig } from '../server/visibility/index.ts';
+import { resources } from '../testing/simulated-provider.ts';
 import { type VisibilityFixture, visibilityFixture } from '../testing/visibility-fixture.ts';
-import { resources } from '../testing/visibility-simulation.ts';
 import { type SeedReport, seed } from './index.ts';
 
 const idx: FeedsConfig = { IDX: { Property: 'a eq 1', Media: { inherit: 'Property' } } };

@@ -104,11 +104,13 @@ export async function openLogDatabase(url: string): Promise<LogDatabase> {
 
 async function useLogDatabase(db: Db, url: string): Promise<LogDatabase> {
   const tables = await readResourceTables(db, resources);
-  const log = openLog(db);
   return {
     url,
     db,
-    log,
+    // Anew each time: a log remembers its head, and one that was emptied would look as if it had lost numbers.
+    get log() {
+      return openLog(db);
+    },
     sequencer({ resources: known = resources, ...options } = {}, through = db) {
       const rules = new RuleBook(db, known, tables);
       const sequencer = openLog(through).sequence({
@@ -120,7 +122,7 @@ async function useLogDatabase(db: Db, url: string): Promise<LogDatabase> {
       atTestEnd(() => sequencer.close());
       return sequencer;
     },
-    pulses: () => readPulses(log),
+    pulses: () => readPulses(openLog(db)),
     write: sql => db.transaction(tx => tx.script(sql)),
     async waiting(sessions) {
       const reached = async () => {

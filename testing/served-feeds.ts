@@ -8,7 +8,7 @@ import { serve } from '../server/serve.ts';
 import { applyFeeds } from '../server/visibility/index.ts';
 import { atTestEnd } from './cleanup.ts';
 import { testDatabase } from './postgres.ts';
-import { buildSimulationDatabase, resources } from './visibility-simulation.ts';
+import { buildSimulationDatabase, resources } from './simulated-provider.ts';
 
 /** For tests: the tables of the simulation with feeds on them, served by one or more processes' worth of server. */
 export interface ServedFeeds {

@@ -12,7 +12,7 @@ import {
 } from '../server/visibility/index.ts';
 import { atTestEnd } from './cleanup.ts';
 import { testDatabase } from './postgres.ts';
-import { buildSimulationDatabase, resources } from './visibility-simulation.ts';
+import { buildSimulationDatabase, resources } from './simulated-provider.ts';
 
 /** For tests: offices, listings and photos with feeds on them, driven step by step. Closed when the test ends. */
 export interface VisibilityFixture {

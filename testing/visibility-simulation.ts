@@ -1,127 +1,70 @@
 import assert from 'node:assert/strict';
 import pg from 'pg';
-import type { Viewer } from '../server/base/auth/viewer.ts';
+import { issueConsumer } from '../server/access/index.ts';
 import { type ResourceTable, readResourceTables } from '../server/base/catalog/index.ts';
-import type { ResourceConfig } from '../server/base/config/index.ts';
-import { connect, type Db, migrate } from '../server/base/db/index.ts';
+import { type Config, loadConfig } from '../server/base/config/index.ts';
+import { connect, type Db } from '../server/base/db/index.ts';
 import { PulsefeedError } from '../server/base/errors.ts';
-import { installCapture } from '../server/capture/index.ts';
+import { createReporter } from '../server/base/report.ts';
+import { dense, type Sequencer, type StepOutcome } from '../server/log/index.ts';
+import { openRuntime, type Runtime } from '../server/runtime.ts';
+import { type Served, serve } from '../server/serve.ts';
 import {
-  dense,
-  type EventLog,
-  openLog,
-  publishRules,
-  type Sequencer,
-  type StepOutcome,
-} from '../server/log/index.ts';
-import {
-  addConsumer,
   applyFeeds,
   changeConsumer,
   currentWalk,
   type FeedsConfig,
-  RuleBook,
   stepWalk,
-  VisibilityPolicy,
 } from '../server/visibility/index.ts';
+import { testDatabase } from './postgres.ts';
 import { orderBreach, readFeedPulses, readStored, type StoredRecord } from './pulse-order.ts';
-import type { SeededRandom } from './seeded-random.ts';
-
-/** Three levels: offices, their listings, and the photos of those. */
-export const resources: readonly ResourceConfig[] = [
-  { name: 'Office', table: 'public.office', key: 'OfficeKey' },
-  {
-    name: 'Property',
-    table: 'public.property',
-    key: 'ListingKey',
-    parents: [{ resource: 'Office', column: 'ListOfficeKey' }],
-  },
-  {
-    name: 'Media',
-    table: 'public.media',
-    key: 'MediaKey',
-    parents: [{ resource: 'Property', column: 'ResourceRecordKey' }],
-  },
-];
-
-const tables = `
-create table office ("OfficeKey" text primary key, a integer not null, v bigint not null);
-create table property ("ListingKey" text primary key, "ListOfficeKey" text, a integer not null, v bigint not null);
-create table media ("MediaKey" text primary key, "ResourceRecordKey" text, a integer not null, v bigint not null)`;
-
-/** Fills an empty database: schema, provider's tables, capture, resources. */
-export async function buildSimulationDatabase(url: string): Promise<void> {
-  const db = await connect({ databaseUrl: url, dataDir: '' });
-  try {
-    await migrate(db);
-    await db.script(tables);
-    await installCapture(db, await readResourceTables(db, resources));
-    await publishRules(db, { resources });
-  } finally {
-    await db.close();
-  }
-}
-
-const offices = ['O0', 'O1', 'O2'];
-const listings = ['P0', 'P1', 'P2', 'P3'];
-const photos = ['M0', 'M1', 'M2', 'M3', 'M4'];
-const resourceOf = (key: string) => (key[0] === 'O' ? 'Office' : key[0] === 'P' ? 'Property' : 'Media');
-const parentsOf = (key: string) => (key[0] === 'P' ? offices : key[0] === 'M' ? listings : []);
-const parentColumn: Record<string, string> = { Property: 'ListOfficeKey', Media: 'ResourceRecordKey' };
-const keyColumn: Record<string, string> = { Office: 'OfficeKey', Property: 'ListingKey', Media: 'MediaKey' };
-
-/** A consumer with its copy, which it fills only from what it is served. */
-interface Replica {
-  readonly name: string;
-  readonly viewer: Viewer;
-  grants: string[];
-  offices: string[];
-  cursor: bigint;
-  saved: bigint;
-  todo: { resource: string; key: string }[];
-  readonly copy: Map<string, string>;
-}
-
-interface OpenTransaction {
-  readonly session: pg.Client;
-  readonly locked: Set<string>;
-}
-
-/** A row of the provider's tables. */
-interface Row {
-  readonly parent: string | null;
-  readonly a: number;
-  readonly v: string;
-}
+import { type SeededRandom, seededRandom } from './seeded-random.ts';
+import { openSimulatedConsumer, type SimulatedConsumer } from './simulated-consumer.ts';
+import {
+  buildSimulationDatabase,
+  offices,
+  type ProviderRow,
+  readProviderRows,
+  resourceOf,
+  resources,
+  type SessionPool,
+  SimulatedProvider,
+} from './simulated-provider.ts';
 
 /** A database with the connections that many histories share: making them anew took most of a history's time. */
 export interface SimulationBed {
   readonly db: Db;
+  readonly config: Config;
   readonly tables: readonly ResourceTable[];
-  /** Sessions of producers that are in no transaction. */
-  readonly idle: pg.Client[];
-  openSession(): Promise<pg.Client>;
+  readonly sessions: SessionPool;
   /** Empties everything but the schema and the resources. */
   reset(): Promise<void>;
   close(): Promise<void>;
 }
 
 /** Opens a database that `buildSimulationDatabase` filled. Histories run on it one after the other. */
-export async function openSimulationBed(databaseUrl: string): Promise<SimulationBed> {
+async function openSimulationBed(databaseUrl: string): Promise<SimulationBed> {
   const url = new URL(databaseUrl);
   // No history crashes the server: nothing of it need outlive one.
   url.searchParams.set('options', '-c synchronous_commit=off -c jit=off');
+  const loaded = await loadConfig({ env: { DATABASE_URL: databaseUrl }, cwd: import.meta.dirname });
   const db = await connect({ databaseUrl: url.href, dataDir: '', poolSize: 4 });
   const all: pg.Client[] = [];
+  const idle: pg.Client[] = [];
   return {
     db,
+    config: { ...loaded, resources, settings: { ...loaded.settings, sequencer: false, host: '127.0.0.1' } },
     tables: await readResourceTables(db, resources),
-    idle: [],
-    async openSession() {
-      const client = new pg.Client({ connectionString: url.href, application_name: 'producer' });
-      await client.connect();
-      all.push(client);
-      return client;
+    sessions: {
+      async take() {
+        const free = idle.pop();
+        if (free !== undefined) return free;
+        const client = new pg.Client({ connectionString: url.href, application_name: 'producer' });
+        await client.connect();
+        all.push(client);
+        return client;
+      },
+      give: session => idle.push(session),
     },
     reset: () => db.script(resetSql),
     async close() {
@@ -131,10 +74,7 @@ export async function openSimulationBed(databaseUrl: string): Promise<Simulation
   };
 }
 
-const resetSql = `
-begin;
-delete from office; delete from property; delete from media;
-${[
+const emptied = [
   ...[
     'visibility_walk',
     'consumer_feed',
@@ -145,15 +85,48 @@ ${[
     'log_time',
   ],
   ...['record_state', 'record_change', 'batch_flip', 'batch_key', 'batch_truncate', 'batch_pulse'],
-]
-  .map(table => `delete from pulsefeed.${table};`)
-  .join(' ')}
+];
+
+const resetSql = `
+begin;
+delete from office; delete from property; delete from media;
+${emptied.map(table => `delete from pulsefeed.${table};`).join(' ')}
 delete from pulsefeed.audience where id > 1;
 delete from pulsefeed.feed where id > 1;
 delete from pulsefeed.feed_definition where id > 1;
 update pulsefeed.log_head set last_seq = 0, rule_version = 1, batch_stage = null, batch_xid = null;
 delete from pulsefeed.rule_set where version > 1;
 commit`;
+
+/**
+ * Many random histories, in two databases beside each other.
+ * @throws Error with the seed that replays the history that failed
+ */
+export async function simulateMany(
+  histories: number,
+  one: (bed: SimulationBed, random: SeededRandom) => Promise<unknown>,
+): Promise<void> {
+  let next = 0;
+  const lane = async () => {
+    const { url, drop } = await testDatabase({ template: buildSimulationDatabase, name: 'simulation' });
+    const bed = await openSimulationBed(url);
+    try {
+      while (next < histories) {
+        next += 1;
+        const random = seededRandom();
+        await one(bed, random).catch((error: unknown) => {
+          next = histories;
+          throw new Error(`a history failed; replay it with ${random.seed}`, { cause: error });
+        });
+      }
+    } finally {
+      await bed.close();
+      await drop();
+    }
+  };
+  const ends = await Promise.allSettled([lane(), lane()]);
+  for (const end of ends) if (end.status === 'rejected') throw end.reason;
+}
 
 /** What a history may be made of; every part can be left out to find what a fault needs. */
 export interface SimulationOptions {
@@ -165,16 +138,15 @@ export interface SimulationOptions {
 }
 
 /**
- * One random history on a real database: transactions with row locks, rollbacks, re-parenting, cascades, deletions
- * and re-creations, rule edits, grants, revocations, new attributes; six consumers that page at random sizes, fetch
- * late and sometimes crash before they save. At the end every copy must equal what its consumer may see; in each batch
- * and feed RCP-027's order must hold.
+ * One random history on a real database, served over HTTP: transactions with row locks, rollbacks, re-parenting,
+ * cascades, deletions and re-creations, rule edits, grants, revocations, new attributes; six consumers that copy with the
+ * replication client, page at random sizes, fetch late and sometimes crash before they save. At the end every copy must
+ * equal what its consumer may see; in each batch and feed RCP-027's order must hold.
  */
 export async function simulate(options: SimulationOptions): Promise<{ pulses: number }> {
   await options.bed.reset();
-  const simulation = new Simulation(options);
+  const simulation = await Simulation.begin(options);
   try {
-    await simulation.begin();
     await simulation.run(options.steps);
     return await simulation.finish();
   } finally {
@@ -182,265 +154,146 @@ export async function simulate(options: SimulationOptions): Promise<{ pulses: nu
   }
 }
 
+interface Reader {
+  readonly name: string;
+  readonly consumer: SimulatedConsumer;
+  grants: readonly string[];
+  offices: readonly string[];
+}
+
+const copied = {
+  keys: Object.fromEntries(resources.map(({ name, key }) => [name, String(key)])),
+  parents: Object.fromEntries(
+    resources.map(({ name, parents = [] }) => [name, parents.map(({ resource }) => resource)]),
+  ),
+};
+
 class Simulation {
   readonly #random: SeededRandom;
-  readonly #db: Db;
-  readonly #log: EventLog;
-  readonly #tables: readonly ResourceTable[];
-  readonly #rules: RuleBook;
-  readonly #policy: VisibilityPolicy;
   readonly #bed: SimulationBed;
+  readonly #runtime: Runtime;
+  readonly #served: Served;
+  readonly #provider: SimulatedProvider;
   readonly #between: ((db: Db) => Promise<void>) | undefined;
+  readonly #readers: Reader[] = [];
   #sequencer: Sequencer;
-  #open: OpenTransaction[] = [];
-  #replicas: Replica[] = [];
-  #feeds: FeedsConfig = {};
-  #version = 0n;
+  #feeds: FeedsConfig;
   #head = 0n;
   /** What was stored before the batch in hand, which may take several steps. */
   #stored: ReadonlyMap<string, StoredRecord> = new Map();
 
-  constructor(options: SimulationOptions) {
-    const { db, tables: found } = options.bed;
+  private constructor(options: SimulationOptions, feeds: FeedsConfig, runtime: Runtime, served: Served) {
     this.#random = options.random;
     this.#bed = options.bed;
     this.#between = options.between;
-    this.#db = db;
-    this.#log = openLog(db);
-    this.#tables = found;
-    this.#rules = new RuleBook(db, resources, found);
-    this.#policy = new VisibilityPolicy(this.#rules);
+    this.#feeds = feeds;
+    this.#runtime = runtime;
+    this.#served = served;
+    this.#provider = new SimulatedProvider(options.bed.sessions, options.random);
     this.#sequencer = this.#newSequencer();
   }
 
-  async close(): Promise<void> {
-    for (const { session } of this.#open) await this.#release(session, 'rollback');
-    await this.#sequencer.close();
-  }
-
-  async #release(session: pg.Client, end: 'commit' | 'rollback'): Promise<void> {
-    const { command } = await session.query(end);
-    assert.equal(command, end.toUpperCase());
-    this.#bed.idle.push(session);
-  }
-
-  async begin(): Promise<void> {
-    this.#feeds = this.#randomFeeds();
-    await applyFeeds(this.#db, this.#feeds, resources, this.#tables);
+  static async begin(options: SimulationOptions): Promise<Simulation> {
+    const { bed, random } = options;
+    const feeds = randomFeeds(random);
+    await applyFeeds(bed.db, feeds, resources, bed.tables);
+    const runtime = await openRuntime({ ...bed.config, file: { resources, feeds } }, bed.db);
+    const served = await serve(runtime, createReporter('silent'), { port: 0 });
+    const simulation = new Simulation(options, feeds, runtime, served);
     for (const [index, grants] of [['A'], ['B'], ['All'], ['A', 'B'], ['Own'], ['Own', 'B']].entries()) {
-      await this.#addReplica(`consumer${index}`, grants, index >= 4 ? [offices[index - 4] ?? 'O0'] : ['O2']);
+      await simulation.#addReader(
+        `consumer${index}`,
+        grants,
+        index >= 4 ? [offices[index - 4] ?? 'O0'] : ['O2'],
+      );
     }
+    return simulation;
   }
 
-  /** One step of the sequencer; when it ended a batch, the order in each feed is checked. */
-  async #step(): Promise<StepOutcome> {
-    const outcome = await this.#sequencer.step();
-    if (outcome.kind !== 'numbered') return outcome;
-    const [row] = await this.#db.query<{ open: boolean }>({
-      text: 'select batch_stage is not null as open from pulsefeed.log_head',
-    });
-    if (row?.open !== false) return outcome;
-    const stored = await readStored(this.#db);
-    const pulses = await readFeedPulses(this.#db, this.#head);
-    assert.equal(orderBreach(this.#stored, stored, pulses), undefined);
-    this.#stored = stored;
-    this.#head = (await this.#log.head()).head;
-    return outcome;
+  async close(): Promise<void> {
+    for (const { consumer } of this.#readers) await consumer.close();
+    await this.#provider.endAll('rollback');
+    await this.#sequencer.close();
+    await this.#served.stop();
   }
 
-  async #addReplica(name: string, grants: string[], held: string[]): Promise<void> {
-    const id = await addConsumer(this.#db, {
-      name,
-      clientId: name,
-      secretHash: '',
-      scopes: ['read'],
-      attributes: { OfficeKey: held },
-      grants,
+  async #addReader(name: string, grants: string[], held: string[]): Promise<void> {
+    const { token } = await issueConsumer(this.#bed.db, {
+      ...{ name, feeds: grants, scopes: ['read'], attributes: { OfficeKey: held } },
     });
-    this.#replicas.push({
-      name,
-      viewer: { consumerId: id, consumer: name, scopes: new Set(['read']) },
-      grants,
-      offices: held,
-      cursor: 0n,
-      saved: 0n,
-      todo: [],
-      copy: new Map(),
-    });
+    const consumer = await openSimulatedConsumer(this.#served.url, token, copied, this.#random);
+    this.#readers.push({ name, consumer, grants, offices: held });
   }
 
   #newSequencer(): Sequencer {
-    return this.#log.sequence({
-      loadSources: () => this.#rules.load(),
+    return this.#runtime.log.sequence({
+      loadSources: () => this.#runtime.rules.load(),
       numbering: dense,
-      // Small, so that flips and transactions outgrow a step.
-      batchSize: 2 + this.#random.below(8),
+      // Mostly small, so that flips and transactions outgrow a step.
+      batchSize: this.#random.below(3) > 0 ? 2 + this.#random.below(8) : 10 + this.#random.below(30),
     });
   }
 
   async run(steps: number): Promise<void> {
     for (let step = 0; step < steps; step += 1) {
       const x = this.#random.below(100);
-      if (x < 42) await this.#producerStep();
-      else if (x < 58) await this.#step();
-      else if (x < 88) await this.#consumerStep(this.#pick(this.#replicas));
-      else if (x < 91) await this.#editRules();
-      else if (x < 94) await this.#changeGrants(this.#pick(this.#replicas));
+      if (x < 38) await this.#provider.step();
+      else if (x < 56) await this.#step();
+      else if (x < 82) await this.#pick(this.#readers).consumer.step();
+      else if (x < 85) await this.#editRules();
+      else if (x < 92) await this.#changeGrants(this.#pick(this.#readers));
       else if (x < 98) await this.#walk();
       else {
         await this.#sequencer.close();
         this.#sequencer = this.#newSequencer();
       }
-      await this.#between?.(this.#db);
+      await this.#between?.(this.#bed.db);
     }
   }
 
   /** Ends what is open, numbers what waits, lets everybody read to the head, and compares. */
   async finish(): Promise<{ pulses: number }> {
-    for (const transaction of [...this.#open]) await this.#end(transaction, true);
+    await this.#provider.endAll('commit');
     for (;;) {
       const outcome = await this.#step();
       if (outcome.kind === 'numbered') continue;
-      if ((await currentWalk(this.#db)) === undefined && outcome.kind === 'idle') break;
+      if ((await currentWalk(this.#bed.db)) === undefined && outcome.kind === 'idle') break;
       await this.#walk();
     }
-    await this.#between?.(this.#db);
-    const { head } = await this.#log.head();
-    for (const replica of this.#replicas) {
-      for (let round = 0; replica.cursor < head || replica.todo.length > 0; round += 1) {
-        assert.ok(round < 5_000, `${replica.name} does not reach the head`);
-        await this.#consumerStep(replica, true);
-      }
+    await this.#between?.(this.#bed.db);
+    for (const reader of this.#readers) {
+      await reader.consumer.finish();
       assert.deepEqual(
-        Object.fromEntries([...replica.copy].sort()),
-        Object.fromEntries([...(await this.#truth(replica))].sort()),
-        `the copy of ${replica.name} (${replica.grants}, ${replica.offices}) differs; ${this.#random.seed}`,
+        Object.fromEntries([...reader.consumer.copy()].sort()),
+        Object.fromEntries([...(await this.#truth(reader))].sort()),
+        `the copy of ${reader.name} (${reader.grants}, ${reader.offices}) differs; ${this.#random.seed}`,
       );
     }
-    return { pulses: Number(head) };
+    return { pulses: Number((await this.#runtime.log.head()).head) };
   }
 
-  async #producerStep(): Promise<void> {
-    const x = this.#random.below(100);
-    if (this.#open.length < 3 && x < 30) {
-      const session = this.#bed.idle.pop() ?? (await this.#bed.openSession());
-      await session.query('begin');
-      this.#open.push({ session, locked: new Set() });
-    } else if (this.#open.length > 0 && x < 75) await this.#write(this.#pick(this.#open));
-    else if (this.#open.length > 0) await this.#end(this.#pick(this.#open), this.#random.below(100) < 93);
-  }
-
-  async #end(transaction: OpenTransaction, commit: boolean): Promise<void> {
-    this.#open = this.#open.filter(other => other !== transaction);
-    await this.#release(transaction.session, commit ? 'commit' : 'rollback');
-  }
-
-  /** One change of a record that no other open transaction has touched: such a write would wait for it. */
-  async #write(transaction: OpenTransaction): Promise<void> {
-    const x = this.#random.below(100);
-    const key = this.#pick(x < 15 ? offices : x < 55 ? listings : photos);
-    if (!this.#lock(transaction, key)) return;
-    const { session } = transaction;
-    const resource = resourceOf(key);
-    const table = resource.toLowerCase();
-    this.#version += 1n;
-    const a = this.#random.below(4);
-    const parent = parentsOf(key).length === 0 ? null : this.#pick(parentsOf(key));
-    const kind = this.#random.below(100);
-    if (kind < 22) {
-      const cascade = this.#random.below(100) < 60;
-      await this.#delete(transaction, key, cascade);
-      return;
-    }
-    const column = parentColumn[resource];
-    const keyName = keyColumn[resource];
-    const columns = column === undefined ? `"${keyName}", a, v` : `"${keyName}", "${column}", a, v`;
-    const values = column === undefined ? [key, a, this.#version] : [key, parent, a, this.#version];
-    const reparent = column !== undefined && kind > 70 ? `, "${column}" = excluded."${column}"` : '';
-    const recolour = kind < 65 ? ', a = excluded.a' : '';
-    await session.query(
-      `insert into ${table} (${columns}) values (${values.map((_, n) => `$${n + 1}`)})
-       on conflict ("${keyName}") do update set v = excluded.v${recolour}${reparent}`,
-      values,
-    );
-  }
-
-  /** Deletes a record and, as a cascade does it, its children after it. */
-  async #delete(transaction: OpenTransaction, key: string, cascade: boolean): Promise<void> {
-    const { session } = transaction;
-    const resource = resourceOf(key);
-    if (cascade && resource !== 'Media') {
-      const child = resource === 'Office' ? 'property' : 'media';
-      const childResource = resource === 'Office' ? 'Property' : 'Media';
-      const { rows } = await session.query<{ key: string }>(
-        `select "${keyColumn[childResource]}" as key from ${child} where "${parentColumn[childResource]}" = $1`,
-        [key],
-      );
-      if (rows.some(row => !this.#lock(transaction, row.key))) return;
-      await session.query(`delete from ${resource.toLowerCase()} where "${keyColumn[resource]}" = $1`, [key]);
-      for (const row of rows) await this.#delete(transaction, row.key, true);
-      return;
-    }
-    await session.query(`delete from ${resource.toLowerCase()} where "${keyColumn[resource]}" = $1`, [key]);
-  }
-
-  #lock(transaction: OpenTransaction, key: string): boolean {
-    if (this.#open.some(other => other !== transaction && other.locked.has(key))) return false;
-    transaction.locked.add(key);
-    return true;
-  }
-
-  async #consumerStep(replica: Replica, steady = false): Promise<void> {
-    const next = replica.todo[0];
-    if (next !== undefined) {
-      if (!steady && this.#random.below(100) < 5) {
-        // Crash: what was read since the cursor was saved is read again.
-        replica.todo = [];
-        replica.cursor = replica.saved;
-        return;
-      }
-      if (!steady && this.#random.below(100) < 40) return;
-      replica.todo.shift();
-      const version = await this.#fetch(replica.viewer, next.resource, next.key);
-      if (version === undefined) replica.copy.delete(next.key);
-      else replica.copy.set(next.key, version);
-    } else {
-      const limit = 1 + this.#random.below(4);
-      const page = await this.#policy.read(replica.viewer, async ({ held }) => {
-        const found = await this.#log.read({
-          where: { text: 'e.seq > $1', values: [replica.cursor] },
-          above: replica.cursor,
-          held,
-          limit,
-        });
-        return { ruleVersion: found.ruleVersion, result: found };
-      });
-      replica.todo = page.pulses.map(({ resource, key }) => ({ resource, key }));
-      // A short page was scanned to the head of its snapshot (PROGRESS).
-      replica.cursor = page.pulses.length < limit ? page.head : (page.pulses.at(-1)?.sequence ?? page.head);
-    }
-    if (replica.todo.length === 0) replica.saved = replica.cursor;
-  }
-
-  /** What a GET of the record answers: its version, or undefined for 404. */
-  async #fetch(viewer: Viewer, resource: string, key: string): Promise<string | undefined> {
-    return this.#policy.read(viewer, async ({ records }) => {
-      const visible = records(resource, 2);
-      const [row] = await this.#db.query<{ version: number; v: string | null }>({
-        text: `
-select (select rule_version from pulsefeed.log_head) as version,
-  (select t.v::text from ${resource.toLowerCase()} t where t."${keyColumn[resource]}" = $1 and ${visible.text}) as v`,
-        values: [key, ...visible.values],
-      });
-      return { ruleVersion: row?.version ?? 0, result: row?.v ?? undefined };
+  /** One step of the sequencer; when it ended a batch, the order in each feed is checked. */
+  async #step(): Promise<StepOutcome> {
+    const outcome = await this.#sequencer.step();
+    if (outcome.kind !== 'numbered') return outcome;
+    const { db } = this.#bed;
+    const [row] = await db.query<{ open: boolean }>({
+      text: 'select batch_stage is not null as open from pulsefeed.log_head',
     });
+    if (row?.open !== false) return outcome;
+    const stored = await readStored(db);
+    const pulses = await readFeedPulses(db, this.#head);
+    assert.equal(orderBreach(this.#stored, stored, pulses), undefined);
+    this.#stored = stored;
+    this.#head = (await this.#runtime.log.head()).head;
+    return outcome;
   }
 
   async #editRules(): Promise<void> {
-    if ((await currentWalk(this.#db)) !== undefined) return;
-    const feeds = this.#randomFeeds();
+    if ((await currentWalk(this.#bed.db)) !== undefined) return;
+    const feeds = randomFeeds(this.#random);
     try {
-      await applyFeeds(this.#db, feeds, resources, this.#tables);
+      await applyFeeds(this.#bed.db, feeds, resources, this.#bed.tables);
       this.#feeds = feeds;
     } catch (error) {
       // What the edit before queued is not numbered yet: the operator tries again later.
@@ -448,57 +301,35 @@ select (select rule_version from pulsefeed.log_head) as version,
     }
   }
 
-  async #changeGrants(replica: Replica): Promise<void> {
-    const all = ['A', 'B', 'All', 'Own'];
-    const grants = all.filter(() => this.#random.below(100) < 40);
+  async #changeGrants(reader: Reader): Promise<void> {
+    const grants = ['A', 'B', 'All', 'Own'].filter(() => this.#random.below(100) < 40);
     const held = offices.filter(() => this.#random.below(100) < 50);
-    await changeConsumer(this.#db, replica.name, { grants, attributes: { OfficeKey: held } });
-    replica.grants = grants;
-    replica.offices = held;
+    await changeConsumer(this.#bed.db, reader.name, { grants, attributes: { OfficeKey: held } });
+    reader.grants = grants;
+    reader.offices = held;
   }
 
   async #walk(): Promise<void> {
-    await stepWalk({
-      db: this.#db,
-      rules: this.#rules,
-      tables: this.#tables,
-      chunk: 1 + this.#random.below(4),
-    });
-  }
-
-  #randomFeeds(): FeedsConfig {
-    const some = () => `a in (${[0, 1, 2, 3].filter(() => this.#random.below(100) < 60).join(',') || '9'})`;
-    return {
-      A: { Office: some(), Property: { inherit: 'Office', where: some() }, Media: { inherit: 'Property' } },
-      B: { Property: some(), Media: { inherit: 'Property', where: some() } },
-      All: { '*': true },
-      Own: {
-        Property: `ListOfficeKey eq @consumer.OfficeKey and ${some()}`,
-        Media: { inherit: 'Property' },
-      },
-    };
+    const { db, tables } = this.#bed;
+    await stepWalk({ db, tables, rules: this.#runtime.rules, chunk: 1 + this.#random.below(4) });
   }
 
   /** What the consumer may see, worked out from the tables as they are and the rules in words. */
-  async #truth(replica: Replica): Promise<Map<string, string>> {
-    const rows = new Map<string, Row>();
-    for (const { name } of resources) {
-      const parent = parentColumn[name];
-      for (const row of await this.#db.query<{ key: string; parent: string | null; a: number; v: bigint }>({
-        text: `select "${keyColumn[name]}" as key, ${parent === undefined ? 'null' : `"${parent}"`} as parent, a, v
-               from ${name.toLowerCase()}`,
-      })) {
-        rows.set(row.key, { parent: row.parent, a: row.a, v: row.v.toString() });
-      }
-    }
+  async #truth(reader: Reader): Promise<Map<string, string>> {
+    const rows = await readProviderRows(this.#bed.db);
     const truth = new Map<string, string>();
     for (const [key, row] of rows) {
-      if (replica.grants.some(feed => this.#inFeed(feed, key, rows, replica.offices))) truth.set(key, row.v);
+      if (reader.grants.some(feed => this.#inFeed(feed, key, rows, reader.offices))) truth.set(key, row.v);
     }
     return truth;
   }
 
-  #inFeed(feed: string, key: string, rows: ReadonlyMap<string, Row>, held: readonly string[]): boolean {
+  #inFeed(
+    feed: string,
+    key: string,
+    rows: ReadonlyMap<string, ProviderRow>,
+    held: readonly string[],
+  ): boolean {
     const row = rows.get(key);
     const rule = this.#feeds[feed]?.[resourceOf(key)] ?? this.#feeds[feed]?.['*'];
     if (row === undefined || rule === undefined) return false;
@@ -515,4 +346,17 @@ select (select rule_version from pulsefeed.log_head) as version,
     if (item === undefined) throw new Error('nothing to choose from');
     return item;
   }
+}
+
+function randomFeeds(random: SeededRandom): FeedsConfig {
+  const some = () => `a in (${[0, 1, 2, 3].filter(() => random.below(100) < 60).join(',') || '9'})`;
+  return {
+    A: { Office: some(), Property: { inherit: 'Office', where: some() }, Media: { inherit: 'Property' } },
+    B: { Property: some(), Media: { inherit: 'Property', where: some() } },
+    All: { '*': true },
+    Own: {
+      Property: `ListOfficeKey eq @consumer.OfficeKey and ${some()}`,
+      Media: { inherit: 'Property' },
+    },
+  };
 }

@@ -6,7 +6,7 @@ import { Command } from 'commander';
 import { atTestEnd } from '../../testing/cleanup.ts';
 import { openSession } from '../../testing/gates.ts';
 import { testDatabase } from '../../testing/postgres.ts';
-import { buildSimulationDatabase, resources } from '../../testing/visibility-simulation.ts';
+import { buildSimulationDatabase, resources } from '../../testing/simulated-provider.ts';
 import { loadConfig } from '../base/config/index.ts';
 import type { VerbContext } from '../context.ts';
 import { migrateAndPublish, openDatabase, openRuntime } from '../runtime.ts';
