@@ -4,9 +4,9 @@ import { PulsefeedError } from '../server/base/errors.ts';
 import type { Observation } from '../server/base/observe.ts';
 import { openLog } from '../server/log/index.ts';
 import { atTestEnd } from '../testing/cleanup.ts';
+import { embeddedFolder } from '../testing/embedded-folder.ts';
 import { drain, type LogDatabase, logDatabase, readAll } from '../testing/log-database.ts';
 import { testDatabase } from '../testing/postgres.ts';
-import { temporaryFolder } from '../testing/temporary-folder.ts';
 import { until } from '../testing/until.ts';
 import {
   buildWrittenLog,
@@ -138,7 +138,7 @@ describe('compaction', () => {
   });
 
   it('runs in the background, also in the embedded database, and answers at once when there is nothing to do', async () => {
-    const { path } = await temporaryFolder('embedded');
+    const { path } = await embeddedFolder('embedded');
     for (const db of [await writtenLog(), await embedded(path)]) {
       await writePulses(db, 1n, manyPulses(300));
       const seen: Observation[] = [];

@@ -7,6 +7,7 @@ import { gzipSync } from 'node:zlib';
 import type { Db } from '../server/base/db/index.ts';
 import { installCapture } from '../server/capture/index.ts';
 import type { Runtime } from '../server/runtime.ts';
+import { embeddedFolder } from '../testing/embedded-folder.ts';
 import { testDatabase } from '../testing/postgres.ts';
 import { seededRandom } from '../testing/seeded-random.ts';
 import { type TemporaryFolder, temporaryFolder } from '../testing/temporary-folder.ts';
@@ -40,7 +41,7 @@ interface Fresh extends Target {
 const embedded: { made: Promise<TemporaryFolder> | undefined } = { made: undefined };
 
 function embeddedTemplate(): Promise<TemporaryFolder> {
-  embedded.made ??= temporaryFolder('file-seed-template').then(async folder => {
+  embedded.made ??= embeddedFolder('file-seed-template').then(async folder => {
     await setUp({ dataDir: folder.path });
     return folder;
   });

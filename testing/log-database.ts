@@ -12,10 +12,10 @@ import {
 } from '../server/log/index.ts';
 import { RuleBook } from '../server/visibility/index.ts';
 import { atRunEnd, atTestEnd } from './cleanup.ts';
+import { embeddedFolder } from './embedded-folder.ts';
 import { openSession } from './gates.ts';
 import { captured, providerTables, resources } from './log-resources.ts';
 import { testDatabase } from './postgres.ts';
-import { temporaryFolder } from './temporary-folder.ts';
 import { until } from './until.ts';
 
 /** Fills an empty database: the schema, the provider's tables with their capture, the rules. */
@@ -48,7 +48,7 @@ export async function sharedLogDatabase(engine: 'PostgreSQL' | 'PGlite'): Promis
     });
     return useLogDatabase(db, url);
   }
-  const { path } = await temporaryFolder('embedded');
+  const { path } = await embeddedFolder('embedded');
   const db = await connect({ dataDir: path });
   atRunEnd(() => db.close());
   await build(db);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { temporaryFolder } from '../../testing/temporary-folder.ts';
+import { embeddedFolder } from '../../testing/embedded-folder.ts';
+import type { temporaryFolder } from '../../testing/temporary-folder.ts';
 import { connect, type Db } from '../base/db/index.ts';
 import { chance } from './chance.ts';
 import type { Edit } from './edit-scene.ts';
@@ -39,7 +40,7 @@ describe('live edits', function () {
   let folder: Awaited<ReturnType<typeof temporaryFolder>>;
 
   before(async () => {
-    folder = await temporaryFolder('edits');
+    folder = await embeddedFolder('edits');
     db = await connect({ dataDir: folder.path });
   });
   after(async () => {

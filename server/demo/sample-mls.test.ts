@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { temporaryFolder } from '../../testing/temporary-folder.ts';
+import { embeddedFolder } from '../../testing/embedded-folder.ts';
+import type { temporaryFolder } from '../../testing/temporary-folder.ts';
 import { connect, type Db } from '../base/db/index.ts';
 import { demoResources } from './resources.ts';
 import { isPlainKey, rosterSize } from './sample-keys.ts';
@@ -175,7 +176,7 @@ describe('the sample MLS in the embedded database', function () {
   let folder: Awaited<ReturnType<typeof temporaryFolder>>;
 
   before(async () => {
-    folder = await temporaryFolder('sample');
+    folder = await embeddedFolder('sample');
     db = await connect({ dataDir: folder.path });
   });
   after(async () => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { atTestEnd } from '../../../testing/cleanup.ts';
+import { embeddedFolder } from '../../../testing/embedded-folder.ts';
 import { openSession } from '../../../testing/gates.ts';
 import { testDatabase } from '../../../testing/postgres.ts';
-import { temporaryFolder } from '../../../testing/temporary-folder.ts';
 import { until } from '../../../testing/until.ts';
 import { connect, type Db } from './index.ts';
 
@@ -15,7 +15,7 @@ async function onPostgres(): Promise<{ db: Db; url: string }> {
 }
 
 async function onPglite(): Promise<{ db: Db }> {
-  const folder = await temporaryFolder('pglite');
+  const folder = await embeddedFolder('pglite');
   const db = await connect({ dataDir: folder.path });
   atTestEnd(() => db.close());
   return { db };

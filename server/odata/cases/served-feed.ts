@@ -1,5 +1,5 @@
+import { embeddedFolder } from '../../../testing/embedded-folder.ts';
 import { testDatabase } from '../../../testing/postgres.ts';
-import { temporaryFolder } from '../../../testing/temporary-folder.ts';
 import { anonymous } from '../../base/auth/viewer.ts';
 import { loadConfig, type ResourceConfig, type Settings } from '../../base/config/index.ts';
 import { connect, type Db, migrate } from '../../base/db/index.ts';
@@ -136,7 +136,7 @@ async function fill(url: string): Promise<void> {
 }
 
 async function openPglite(): Promise<{ db: Db; drop: () => Promise<void> }> {
-  const folder = await temporaryFolder('odata');
+  const folder = await embeddedFolder('odata');
   const db = await connect({ dataDir: folder.path });
   await migrate(db);
   await db.script(tables);
