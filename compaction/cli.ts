@@ -5,7 +5,7 @@ import type { Db } from '../server/base/db/index.ts';
 import { PulsefeedError } from '../server/base/errors.ts';
 import { createReporter } from '../server/base/report.ts';
 import type { VerbContext } from '../server/context.ts';
-import { openLog, planRetiring, type RetireLag, retireFromStart } from '../server/log/index.ts';
+import { isSwept, openLog, planRetiring, type RetireLag, retireFromStart } from '../server/log/index.ts';
 import { printJson, table, withDatabase } from '../server/operate/verb.ts';
 import { addSettingFlags } from '../server/setting-flags.ts';
 import { compact, stepSizes } from './compact.ts';
@@ -112,7 +112,11 @@ async function plan(context: VerbContext, db: Db, lag: RetireLag, { json }: Flag
 }
 
 async function run(context: CompactContext, db: Db, lag: RetireLag, flags: Flags): Promise<void> {
-  if (flags.full === true) await retireFromStart(db);
+  if (flags.full === true) {
+    // A sweep that planned before would take its watermark for this one's.
+    while (await isSwept(db)) await sleep(200);
+    await retireFromStart(db);
+  }
   const before = await logSize(db);
   const progress = compactionProgress('compact run');
   const stopped = new AbortController();
@@ -120,6 +124,7 @@ async function run(context: CompactContext, db: Db, lag: RetireLag, flags: Flags
   try {
     const result = await compact({
       log: openLog(db),
+      db,
       lag,
       limit: stepSizes[db.engine],
       // An operator waits for it: a short rest keeps readers going all the same.
@@ -158,7 +163,7 @@ function total(size: Awaited<ReturnType<typeof logSize>>): number {
 
 async function watch(context: CompactContext, config: Config, db: Db, lag: RetireLag): Promise<void> {
   const { observe } = createReporter(config.settings.logLevel);
-  const loop = new CompactionLoop({ log: openLog(db), lag, limit: stepSizes[db.engine], observe, now });
+  const loop = new CompactionLoop({ log: openLog(db), db, lag, limit: stepSizes[db.engine], observe, now });
   loop.start();
   await context.untilSignal();
   await loop.stop();

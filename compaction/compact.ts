@@ -1,10 +1,20 @@
-import type { EventLog, RetireCheck, RetireLag, RetireOutcome } from '../server/log/index.ts';
+import type { Db } from '../server/base/db/index.ts';
+import {
+  type EventLog,
+  isSwept,
+  type RetireCheck,
+  type RetireLag,
+  type RetireOutcome,
+  sweep,
+  worthSweeping,
+} from '../server/log/index.ts';
 
 /** Pulses whose keys one step looks at: some tenths of a second on PostgreSQL, and a short hold of PGlite's session. */
 export const stepSizes = { postgres: 20_000, pglite: 1_000 } as const;
 
 /** How a run went. */
 export interface CompactionResult {
+  /** Transactions that changed the log or moved the watermark. */
   readonly steps: number;
   readonly examined: number;
   readonly dropped: number;
@@ -16,6 +26,8 @@ export interface CompactionResult {
 /** What a run is given. */
 export interface CompactOptions {
   readonly log: EventLog;
+  /** The same log's database: with it a large backlog is swept, without it all goes step by step. */
+  readonly db?: Db;
   readonly lag: RetireLag;
   readonly limit: number;
   /** Rests between two steps, given the milliseconds that the last one worked. */
@@ -32,25 +44,48 @@ export interface CompactOptions {
  * the step in hand; the next run goes on from there.
  */
 export async function compact(options: CompactOptions): Promise<CompactionResult> {
-  const { log, lag, limit, rest, now, check, signal, onStep } = options;
+  const { log, db, lag, limit, rest, now, check, signal, onStep } = options;
   let result: CompactionResult = { steps: 0, examined: 0, dropped: 0, narrowed: 0, upTo: undefined };
+  const tell = (part: Part, target: bigint) => {
+    result = add(result, part);
+    onStep?.(result, part.upTo, target);
+  };
+  let sweepsLeft = mostSweeps;
   while (signal?.aborted !== true) {
+    if (db !== undefined && (await isSwept(db))) {
+      await rest(standbyMs);
+      continue;
+    }
     const startedAt = now();
-    const outcome = await log.retire({ lag, limit, ...(check === undefined ? {} : { check }) });
+    // The first step is small: it says where the lag ends, and a sweep may do the rest.
+    const step = result.steps === 0 && db !== undefined ? Math.min(limit, firstStep) : limit;
+    const outcome = await log.retire({ lag, limit: step, ...(check === undefined ? {} : { check }) });
     if (outcome.kind === 'idle') break;
     if (outcome.kind === 'retired') {
-      result = add(result, outcome);
-      onStep?.(result, outcome.upTo, outcome.target);
+      tell(outcome, outcome.target);
       if (outcome.upTo === outcome.target && 'events' in lag) break;
     }
     await rest(outcome.kind === 'standby' ? standbyMs : now() - startedAt);
+    if (db === undefined || outcome.kind !== 'retired' || sweepsLeft === 0) continue;
+    if (!(await worthSweeping(db, outcome))) continue;
+    sweepsLeft -= 1;
+    const { target } = outcome;
+    const ended = await sweep({ ...options, db, target, onPart: part => tell(part, target) });
+    if (ended === 'standby') await rest(standbyMs);
   }
   return result;
 }
 
 const standbyMs = 200;
+const firstStep = 1_000;
+/** Enough for one that was overtaken, and for what was written while it ran; after that the steps do it. */
+const mostSweeps = 3;
 
-function add(result: CompactionResult, step: Extract<RetireOutcome, { kind: 'retired' }>): CompactionResult {
+type Part = Pick<Extract<RetireOutcome, { kind: 'retired' }>, 'examined' | 'dropped' | 'narrowed'> & {
+  readonly upTo: bigint;
+};
+
+function add(result: CompactionResult, step: Part): CompactionResult {
   return {
     steps: result.steps + 1,
     examined: result.examined + step.examined,

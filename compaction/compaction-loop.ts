@@ -1,5 +1,14 @@
+import type { Db } from '../server/base/db/index.ts';
 import type { Observe } from '../server/base/observe.ts';
-import type { EventLog, RetireLag } from '../server/log/index.ts';
+import {
+  type EventLog,
+  isSwept,
+  type RetireLag,
+  type RetireOutcome,
+  type SweptPart,
+  sweep,
+  worthSweeping,
+} from '../server/log/index.ts';
 
 /** How long the loop rests. */
 export interface CompactionPace {
@@ -23,6 +32,8 @@ export const defaultCompactionPace: CompactionPace = {
 /** What the loop works with. */
 export interface CompactionLoopOptions {
   readonly log: EventLog;
+  /** The same log's database: with it a large backlog is swept, without it all goes step by step. */
+  readonly db?: Db;
   readonly lag: RetireLag;
   /** Pulses whose keys one step looks at. */
   readonly limit: number;
@@ -39,7 +50,7 @@ export class CompactionLoop {
   readonly #options: CompactionLoopOptions;
   readonly #pace: CompactionPace;
   #idleMs: number;
-  #stopping = false;
+  readonly #stopped = new AbortController();
   #wake: (() => void) | undefined;
   #done: Promise<void> | undefined;
 
@@ -55,20 +66,21 @@ export class CompactionLoop {
 
   /** Resolves when the step in hand has ended. */
   async stop(): Promise<void> {
-    this.#stopping = true;
+    this.#stopped.abort();
     this.#wake?.();
     await this.#done;
   }
 
   async #run(): Promise<void> {
-    while (!this.#stopping) await this.#rest(await this.#step());
+    while (!this.#stopped.signal.aborted) await this.#rest(await this.#step());
   }
 
   /** Milliseconds to rest before the next step. */
   async #step(): Promise<number> {
-    const { log, lag, limit, observe, now } = this.#options;
+    const { log, db, lag, limit, observe, now } = this.#options;
     const startedAt = now();
     try {
+      if (db !== undefined && (await isSwept(db))) return this.#pace.standbyMs;
       const outcome = await log.retire({ lag, limit });
       if (outcome.kind === 'standby') return this.#pace.standbyMs;
       if (outcome.kind === 'idle') {
@@ -77,18 +89,40 @@ export class CompactionLoop {
         return pause;
       }
       const ms = now() - startedAt;
-      const { examined, dropped, narrowed, upTo, target } = outcome;
-      observe({ kind: 'Compacted', examined, dropped, narrowed, upTo, ms });
+      this.#tell(outcome, ms);
       this.#idleMs = this.#pace.idleMs;
-      return upTo === target ? this.#pace.idleMs : ms * this.#pace.restFactor;
+      if (outcome.upTo === outcome.target) return this.#pace.idleMs;
+      if (db !== undefined && (await worthSweeping(db, outcome))) return await this.#sweep(db, outcome);
+      return ms * this.#pace.restFactor;
     } catch (error) {
       observe({ kind: 'CompactionFailed', error, retryMs: this.#pace.failureMs });
       return this.#pace.failureMs;
     }
   }
 
+  /** Sweeps at the same pace as it steps; milliseconds to rest afterwards. */
+  async #sweep(db: Db, { target }: Extract<RetireOutcome, { kind: 'retired' }>): Promise<number> {
+    let worked = 0;
+    const ended = await sweep({
+      db,
+      target,
+      now: this.#options.now,
+      signal: this.#stopped.signal,
+      rest: ms => {
+        worked = ms;
+        return this.#rest(ms * this.#pace.restFactor);
+      },
+      onPart: part => this.#tell(part, worked),
+    });
+    return ended === 'swept' || ended === 'idle' ? this.#pace.idleMs : this.#pace.standbyMs;
+  }
+
+  #tell({ examined, dropped, narrowed, upTo }: SweptPart, ms: number): void {
+    this.#options.observe({ kind: 'Compacted', examined, dropped, narrowed, upTo, ms });
+  }
+
   #rest(ms: number): Promise<void> {
-    if (this.#stopping) return Promise.resolve();
+    if (this.#stopped.signal.aborted) return Promise.resolve();
     return new Promise(resolve => {
       const finish = () => {
         clearTimeout(timer);

@@ -6,4 +6,6 @@ export {
   defaultCompactionPace,
 } from './compaction-loop.ts';
 export { parseLag } from './lag.ts';
+export { TombstoneLoop } from './tombstone-loop.ts';
+export { parseTombstones, tombstonesNotice } from './tombstones.ts';
 export { toldAsBefore, type Verified, verify } from './verify.ts';

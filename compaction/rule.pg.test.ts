@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { connect, type Db } from '../server/base/db/index.ts';
-import { openLog } from '../server/log/index.ts';
+import { openLog, retireFromStart, sweep } from '../server/log/index.ts';
 import { atRunEnd } from '../testing/cleanup.ts';
 import { testDatabase } from '../testing/postgres.ts';
 import {
@@ -71,6 +71,59 @@ describe('the rule of compaction', () => {
         await writePulses(db, 1n, pulses);
         await compact(limits);
         assert.deepEqual(await retainedPulses(db), inWords(pulses, held, vis));
+      }),
+      { numRuns: runs },
+    );
+  });
+
+  it('says the same in a sweep of any parts, after any steps, as in words for the whole log', async function () {
+    this.timeout(runs * 1_000 + 10_000);
+    const ways = fc.record({ rows: fc.integer({ min: 1, max: 12 }), parts: fc.integer({ min: 1, max: 3 }) });
+    await fc.assert(
+      fc.asyncProperty(someCase, ways, fc.nat(30), async ({ pulses, held, vis, limits }, way, first) => {
+        await emptyWrittenLog(db, held, vis);
+        await writePulses(db, 1n, pulses.slice(0, first));
+        await compact(limits);
+        await writePulses(db, BigInt(first + 1), pulses.slice(first));
+        const target = BigInt(pulses.length);
+        const ended = await sweep({ db, target, ...way, rest: async () => undefined, now: () => 0 });
+        assert.equal(ended, pulses.length > Math.min(first, pulses.length) ? 'swept' : 'idle');
+        assert.deepEqual(await retainedPulses(db), inWords(pulses, held, vis));
+        assert.equal((await openLog(db).retire({ lag: { events: 0n }, limit: 1 })).kind, 'idle');
+      }),
+      { numRuns: runs },
+    );
+  });
+
+  it('holds when others write, step and ask for a full pass while a sweep waits with its plan', async function () {
+    this.timeout(runs * 1_000 + 10_000);
+    const others = fc.array(fc.constantFrom('step', 'write', 'restart', 'nothing'), { maxLength: 12 });
+    const ways = fc.record({ rows: fc.integer({ min: 1, max: 12 }), parts: fc.integer({ min: 1, max: 3 }) });
+    await fc.assert(
+      fc.asyncProperty(someCase, ways, others, async ({ pulses, held, vis, limits }, way, acts) => {
+        await emptyWrittenLog(db, held, vis);
+        const first = pulses.slice(0, 15);
+        await writePulses(db, 1n, first);
+        let written = first.length;
+        let acted = 0;
+        await sweep({
+          db,
+          target: BigInt(first.length),
+          ...way,
+          now: () => 0,
+          // Called between any two of its transactions.
+          async rest() {
+            const act = acts[acted++];
+            if (act === 'restart') await retireFromStart(db);
+            else if (act === 'step') await openLog(db).retire({ lag: { events: 0n }, limit: limits[0] ?? 1 });
+            else if (act === 'write') {
+              await writePulses(db, BigInt(written + 1), pulses.slice(written, written + 3));
+              written = Math.min(pulses.length, written + 3);
+            }
+          },
+        });
+        await compact(limits);
+        assert.deepEqual(await retainedPulses(db), inWords(pulses.slice(0, written), held, vis));
       }),
       { numRuns: runs },
     );

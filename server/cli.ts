@@ -9,8 +9,15 @@ import { createReporter } from './base/report.ts';
 import { ensureCapture } from './capture/index.ts';
 import { processContext, type VerbContext } from './context.ts';
 import { registerDemo } from './demo/cli.ts';
-import { registerCapture, registerConsumer, registerFeeds, registerOperate } from './operate/index.ts';
-import { packageVersion, serve } from './serve.ts';
+import {
+  registerCapture,
+  registerConsumer,
+  registerEpoch,
+  registerFeeds,
+  registerOperate,
+} from './operate/index.ts';
+import { registerPush } from './push/index.ts';
+import { packageVersion, serve, startPushWorker } from './serve.ts';
 import { addSettingFlags, databaseSettings } from './setting-flags.ts';
 import { untilSignal } from './signals.ts';
 
@@ -54,7 +61,9 @@ export function buildProgram(context: VerbContext): Command {
   registerServe(program, context);
   registerFeeds(program, context);
   registerConsumer(program, context);
+  registerEpoch(program, context);
   registerCompact(program, { ...context, untilSignal });
+  registerPush(program, { ...context, createReporter, untilSignal, startWorker: startPushWorker });
   registerReplicate(program);
   registerConformance(program, {
     stdout: screen(process.stdout),

@@ -52,8 +52,9 @@ export async function openRuntime(config: Config, db: Db): Promise<Runtime> {
   const tables = await readResourceTables(db, config.resources);
   const rules = new RuleBook(db, config.resources, tables);
   const sources = (await rules.load())?.sources ?? recordSources(config.resources, tables);
-  const log = openLog(db);
   const { numbering, machineId, batchSize } = config.settings;
+  const numbers = numbering === 'snowflake' ? snowflake(machineId) : dense;
+  const log = openLog(db, numbers);
   return {
     config,
     db,
@@ -65,7 +66,7 @@ export async function openRuntime(config: Config, db: Db): Promise<Runtime> {
     sequencer: () =>
       log.sequence({
         loadSources: () => rules.load(),
-        numbering: numbering === 'snowflake' ? snowflake(machineId) : dense,
+        numbering: numbers,
         batchSize,
       }),
     close: () => db.close(),

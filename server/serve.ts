@@ -1,6 +1,21 @@
 import { readFileSync } from 'node:fs';
-import { CompactionLoop, parseLag, stepSizes } from '../compaction/index.ts';
-import { adminRouter, createAuthenticate, oauthRouter, rateLimit } from './access/index.ts';
+import { hostname } from 'node:os';
+import {
+  CompactionLoop,
+  parseLag,
+  parseTombstones,
+  stepSizes,
+  TombstoneLoop,
+  tombstonesNotice,
+} from '../compaction/index.ts';
+import {
+  type Authenticate,
+  adminRouter,
+  createAuthenticate,
+  oauthRouter,
+  rateLimit,
+} from './access/index.ts';
+import { requireScope } from './base/auth/viewer.ts';
 import type { Settings } from './base/config/index.ts';
 import { pendingMigrations } from './base/db/index.ts';
 import { fromDatabase, PulsefeedError } from './base/errors.ts';
@@ -10,9 +25,10 @@ import { listenHttp } from './base/http/listen.ts';
 import { packageFile } from './base/package-root.ts';
 import type { Reporter } from './base/report.ts';
 import { ingestRouter } from './ingest/index.ts';
-import { defaultPace, SequencerLoop } from './log/index.ts';
+import { defaultPace, numberedWrites, SequencerLoop } from './log/index.ts';
 import { odataRouter } from './odata/index.ts';
-import { dictionarySets, recordSets } from './records/index.ts';
+import { openPush, type PushWorker } from './push/index.ts';
+import { dictionarySets, historySets, recordSets } from './records/index.ts';
 import { type Runtime, refuseUnappliedFeeds } from './runtime.ts';
 import { showToAnonymous, WalkLoop } from './visibility/index.ts';
 
@@ -40,12 +56,20 @@ export async function serve(
   await showToAnonymous(runtime.db, runtime.config.file.anonymous ?? []);
   const authenticate = createAuthenticate(runtime.db, settings, () => performance.now());
   const loop = settings.sequencer ? new SequencerLoop(runtime.sequencer(), observe, defaultPace) : undefined;
-  const records = recordSets(runtime.db, runtime.policy, runtime.tables, settings.machineId);
+  const write = numberedWrites(runtime.db, {
+    mostMs: settings.writeWaitMs,
+    committed: () => loop?.poke(),
+  });
+  const records = [
+    ...recordSets(runtime.db, runtime.policy, runtime.tables, settings.machineId, write),
+    ...historySets(runtime.db, runtime.policy, runtime.tables),
+  ];
+  const push = openPush({ ...runtime, observe }, settings);
   const odata = odataRouter({
     log: runtime.log,
     policy: runtime.policy,
-    sets: [...records, ...dictionarySets(records)],
-    transaction: work => runtime.db.transaction(work),
+    sets: [...records, ...dictionarySets(records), ...(push?.sets ?? [])],
+    transaction: work => write(work),
     tokenKey: settings.tokenKey ?? (await storedTokenKey(runtime)),
     authenticate,
     countRequest: rateLimit(runtime.db, settings.requestsPerMinute),
@@ -59,7 +83,7 @@ export async function serve(
       now: () => performance.now(),
     },
     [
-      healthRouter(readinessChecks(runtime, loop), reporter.registry),
+      healthRouter(readinessChecks(runtime, loop), reporter.registry, metricsGuard(runtime, authenticate)),
       ingestRouter({
         log: runtime.log,
         observe,
@@ -80,18 +104,48 @@ export async function serve(
   const http = await listen(app, settings, overrides.port ?? settings.port);
   const walks = loop === undefined ? undefined : new WalkLoop(runtime, observe, () => loop.poke());
   const compaction = compactionLoop(runtime, observe);
+  const tombstones = tombstoneLoop(runtime, observe);
   loop?.start();
   walks?.start();
   compaction?.start();
+  tombstones?.start();
+  const worker = settings.pushWorker
+    ? push?.worker(`serve ${hostname()} ${process.pid}`, records)
+    : undefined;
+  await worker?.start();
   observe({ kind: 'ServerStarted', url: http.url, engine: runtime.db.engine });
   return {
     url: http.url,
     async stop() {
       await http.stop(settings.shutdownMs);
+      await worker?.stop(settings.shutdownMs);
+      push?.close();
       await compaction?.stop();
+      await tombstones?.stop();
       await walks?.stop();
       await loop?.stop();
       observe({ kind: 'ServerStopped' });
+    },
+  };
+}
+
+/** Delivers webhooks until stopped, without serving anything. @throws EE-504 when push is off. */
+export async function startPushWorker(
+  runtime: Runtime,
+  { observe }: Reporter,
+  name: string,
+): Promise<Pick<PushWorker, 'stop'>> {
+  const { settings } = runtime.config;
+  const push = openPush({ ...runtime, observe }, settings);
+  if (push === undefined) throw new PulsefeedError('EE-504', 'PULSEFEED_SECRET_KEY is not set.');
+  await refuseUnappliedFeeds(runtime);
+  const records = recordSets(runtime.db, runtime.policy, runtime.tables, settings.machineId);
+  const worker = push.worker(name, records);
+  await worker.start();
+  return {
+    async stop() {
+      await worker.stop(settings.shutdownMs);
+      push.close();
     },
   };
 }
@@ -103,7 +157,23 @@ function compactionLoop(
 ): CompactionLoop | undefined {
   const lag = parseLag(config.settings.compactionLag);
   if (lag === undefined || !config.settings.sequencer) return undefined;
-  return new CompactionLoop({ log, lag, limit: stepSizes[db.engine], observe, now: () => performance.now() });
+  return new CompactionLoop({
+    log,
+    db,
+    lag,
+    limit: stepSizes[db.engine],
+    observe,
+    now: () => performance.now(),
+  });
+}
+
+/** Every server says so, whether it drops itself or another one does: it is consumers that have to know. */
+function tombstoneLoop({ config, db }: Runtime, observe: Reporter['observe']): TombstoneLoop | undefined {
+  const { tombstones, sequencer } = config.settings;
+  const olderThanS = parseTombstones(tombstones);
+  if (olderThanS === undefined) return undefined;
+  observe({ kind: 'Notice', message: tombstonesNotice(tombstones) });
+  return sequencer ? new TombstoneLoop({ db, olderThanS, limit: stepSizes[db.engine], observe }) : undefined;
 }
 
 async function listen(app: ReturnType<typeof createHttpApp>, settings: Settings, port: number) {
@@ -159,6 +229,18 @@ function readinessChecks(runtime: Runtime, loop: SequencerLoop | undefined): Rea
       },
     },
   ];
+}
+
+/**
+ * Metrics count changes, pulses and subscriptions of everybody, also of what a consumer may not see: once there are
+ * feeds they are the operator's, for a token with the scope `admin`.
+ */
+function metricsGuard(runtime: Runtime, authenticate: Authenticate) {
+  return async (authorization: string | undefined): Promise<void> => {
+    const configured = runtime.config.file.feeds !== undefined;
+    if (!configured && !(await runtime.rules.current()).feedsConfigured) return;
+    requireScope(await authenticate(authorization), 'admin');
+  };
 }
 
 /** The key that the migration made; every process on this database signs with it. */

@@ -46,31 +46,50 @@ export function orderBreach(
   after: ReadonlyMap<string, StoredRecord>,
   pulses: readonly FeedPulse[],
 ): string | undefined {
-  for (const feed of new Set(pulses.flatMap(({ feeds }) => feeds))) {
-    const keys = pulses.filter(({ feeds }) => feeds.includes(feed)).map(({ key }) => key);
+  for (const [feed, keys] of keysByFeed(pulses)) {
+    const first = new Map<string, number>();
+    const last = new Map<string, number>();
+    for (const [place, key] of keys.entries()) {
+      if (!first.has(key)) first.set(key, place);
+      last.set(key, place);
+    }
+    const at = (places: ReadonlyMap<string, number>, key: string) => places.get(key) ?? -1;
     const shows = (records: ReadonlyMap<string, StoredRecord>, key: string) =>
       records.get(key)?.vis.includes(feed) === true;
-    for (const key of new Set(keys)) {
+    for (const key of first.keys()) {
       const old = before.get(key)?.parents ?? [];
       const gone = old.find(
         parent =>
           parent !== null &&
-          keys.includes(parent) &&
+          first.has(parent) &&
           !shows(after, parent) &&
           shows(before, key) &&
-          keys.lastIndexOf(key) > keys.lastIndexOf(parent),
+          at(last, key) > at(last, parent),
       );
-      if (gone != null) return `feed ${feed}: ${gone} goes before ${key}: ${keys}`;
+      if (gone != null) return `feed ${feed}: ${gone} goes before ${key}: ${told(keys)}`;
       if (!shows(after, key)) continue;
       const late = (after.get(key)?.parents ?? []).find(
         parent =>
-          parent !== null &&
-          keys.includes(parent) &&
-          shows(after, parent) &&
-          keys.indexOf(key) < keys.indexOf(parent),
+          parent !== null && first.has(parent) && shows(after, parent) && at(first, key) < at(first, parent),
       );
-      if (late != null) return `feed ${feed}: ${key} comes before its parent ${late}: ${keys}`;
+      if (late != null) return `feed ${feed}: ${key} comes before its parent ${late}: ${told(keys)}`;
     }
   }
   return undefined;
+}
+
+function keysByFeed(pulses: readonly FeedPulse[]): Map<number, string[]> {
+  const keys = new Map<number, string[]>();
+  for (const { key, feeds } of pulses) {
+    for (const feed of feeds) {
+      const list = keys.get(feed);
+      if (list === undefined) keys.set(feed, [key]);
+      else list.push(key);
+    }
+  }
+  return keys;
+}
+
+function told(keys: readonly string[]): string {
+  return keys.length <= 100 ? keys.join() : `${keys.slice(0, 100)} and ${keys.length - 100} more`;
 }

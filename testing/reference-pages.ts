@@ -9,7 +9,7 @@ export function errorsPage(): string {
   return `# Errors
 
 Generated from \`server/base/errors.ts\`. Clients get the code in an OData error body; the command line prints it. Bands: 1xx request,
-2xx authentication and visibility, 3xx log, 6xx compaction, 7xx configuration and start, 9xx a fault of Pulsefeed.
+2xx authentication and visibility, 3xx log, 5xx push, 6xx compaction, 7xx configuration and start, 9xx a fault of Pulsefeed.
 
 | code | HTTP | title | what to do |
 |---|---|---|---|

@@ -9,6 +9,7 @@ import { applyFeeds } from '../server/visibility/index.ts';
 import { atTestEnd } from './cleanup.ts';
 import { testDatabase } from './postgres.ts';
 import { buildSimulationDatabase, resources } from './simulated-provider.ts';
+import { watchedDatabase } from './watched-database.ts';
 
 /** For tests: the tables of the simulation with feeds on them, served by one or more processes' worth of server. */
 export interface ServedFeeds {
@@ -32,13 +33,15 @@ export interface ServedFeedsOptions {
   readonly anonymous?: readonly string[];
   readonly settings?: Partial<Settings>;
   readonly servers?: number;
+  /** Told of the text of each statement that a server runs. */
+  readonly onStatement?: (text: string) => void;
 }
 
 const idx = { IDX: { Property: 'a eq 1', Media: { inherit: 'Property' } } };
 
 /** Serves; everything ends with the test. */
 export async function serveFeeds(options: ServedFeedsOptions = {}): Promise<ServedFeeds> {
-  const { feeds = idx, anonymous = [], settings = {}, servers = 1 } = options;
+  const { feeds = idx, anonymous = [], settings = {}, servers = 1, onStatement } = options;
   const { url, drop } = await testDatabase({ template: buildSimulationDatabase, name: 'simulation' });
   atTestEnd(drop);
   const loaded = await loadConfig({ env: { DATABASE_URL: url }, cwd: import.meta.dirname });
@@ -57,7 +60,8 @@ export async function serveFeeds(options: ServedFeedsOptions = {}): Promise<Serv
   for (let n = 0; n < servers; n += 1) {
     const own = await openDatabase(config, `served ${n}`);
     atTestEnd(() => own.close());
-    const served = await serve(await openRuntime(config, own), createReporter('silent'), { port: 0 });
+    const watched = onStatement === undefined ? own : watchedDatabase(own, onStatement);
+    const served = await serve(await openRuntime(config, watched), createReporter('silent'), { port: 0 });
     atTestEnd(() => served.stop());
     urls.push(served.url);
   }

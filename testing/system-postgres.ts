@@ -8,6 +8,7 @@ export interface SystemPostgres {
   readonly pgDump: string;
   readonly pgRestore: string;
   readonly psql: string;
+  readonly pgBasebackup: string;
 }
 
 /** Where Debian keeps each version. */
@@ -28,9 +29,10 @@ export function systemPostgres(): SystemPostgres | undefined {
       pgDump: program('pg_dump'),
       pgRestore: program('pg_restore'),
       psql: program('psql'),
+      pgBasebackup: program('pg_basebackup'),
     };
     const { initdb, postgres, pgCtl } = whole.binaries;
-    const programs = [initdb, postgres, pgCtl, whole.pgDump, whole.pgRestore, whole.psql];
+    const programs = [initdb, postgres, pgCtl, whole.pgDump, whole.pgRestore, whole.psql, whole.pgBasebackup];
     if (Number(version) >= 14 && programs.every(path => existsSync(path))) return whole;
   }
   return undefined;

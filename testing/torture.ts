@@ -35,8 +35,14 @@ const fullCounts: Readonly<Record<string, string>> = {
   /** Requests for hidden and for never-existing keys whose times are compared. */
   PULSEFEED_TORTURE_LEAK_PAIRS: '5000',
   /** Random logs that are compacted, and histories of visibility under compaction. */
+  /** Kills of workers that deliver to 200 subscriptions; in the short form 3, and 30. */
+  PULSEFEED_TORTURE_PUSH_KILLS: '50',
   PULSEFEED_TORTURE_COMPACTION_RUNS: '10000',
   PULSEFEED_TORTURE_COMPACTION_HISTORIES: '100',
+  /** Kills of a run that compacts, by process and by session. */
+  PULSEFEED_TORTURE_COMPACTION_KILLS: '50',
+  /** Random logs of which removals are dropped while consumers read. */
+  PULSEFEED_TORTURE_TOMBSTONE_HISTORIES: '300',
 };
 
 /** No suite may take longer: what has not ended by then counts as failed. */

@@ -113,10 +113,11 @@ export async function simulateMany(
     try {
       while (next < histories) {
         next += 1;
+        const history = next;
         const random = seededRandom();
         await one(bed, random).catch((error: unknown) => {
           next = histories;
-          throw new Error(`a history failed; replay it with ${random.seed}`, { cause: error });
+          throw new Error(`history ${history} failed; replay it with ${random.seed}`, { cause: error });
         });
       }
     } finally {

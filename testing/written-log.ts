@@ -95,8 +95,9 @@ with given as (
   select g.seq, k.shared, k.id, (select id from pulsefeed.resource where name = 'Note'), g.key
   from given g join known k on k.digest = g.digest
 ), posted as (
-  insert into pulsefeed.event_feed (feed_id, seq)
-  select unnest(k.narrow), g.seq from given g join known k on k.digest = g.digest
+  insert into pulsefeed.event_feed (feed_id, seq, resource_id, key)
+  select unnest(k.narrow), g.seq, (select id from pulsefeed.resource where name = 'Note'), g.key
+  from given g join known k on k.digest = g.digest
 )
 update pulsefeed.log_head set last_seq = (select max(seq) from given)`,
       values: [

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { atTestEnd } from '../../testing/cleanup.ts';
 import { serveFeeds } from '../../testing/served-feeds.ts';
+import { changeConsumer, stepWalk } from '../visibility/index.ts';
 import { reissue } from './index.ts';
 
 const bearer = (token: string) => ({ headers: { Authorization: `Bearer ${token}` } });
@@ -204,6 +205,107 @@ describe("tokens of the provider's own identity server", () => {
     assert.equal(await status(await sign({ client: 'reader' }, 'feed', foreign)), 401);
     assert.equal(await status(token), 200);
     identity.closeAllConnections();
+  });
+});
+
+describe("tokens of an identity server that can't be asked", () => {
+  /** A port that nobody listens on. */
+  async function closedPort(): Promise<number> {
+    const server = createServer();
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    await new Promise<void>(resolve => server.close(() => resolve()));
+    return port;
+  }
+
+  it('are answered 503 with Retry-After, neither taken nor called invalid, and other tokens still read', async () => {
+    const { privateKey } = await generateKeyPair('RS256');
+    const jwt = await new SignJWT({ sub: 'reader' })
+      .setProtectedHeader({ alg: 'RS256', kid: 'k1' })
+      .setExpirationTime('5m')
+      .sign(privateKey);
+    const broken = createServer((_request, response) => response.writeHead(500).end('no'));
+    await new Promise<void>(resolve => broken.listen(0, '127.0.0.1', resolve));
+    atTestEnd(() => new Promise<void>(resolve => broken.close(() => resolve())));
+    for (const port of [await closedPort(), (broken.address() as AddressInfo).port]) {
+      const { urls, consumer } = await serveFeeds({ settings: { jwksUrl: `http://127.0.0.1:${port}/keys` } });
+      const response = await fetch(`${urls[0]}/EntityEvent`, bearer(jwt));
+      assert.equal(response.status, 503);
+      assert.ok(Number(response.headers.get('retry-after')) > 0);
+      const { error } = (await response.json()) as { error: { code: string; message: string } };
+      assert.equal(error.code, 'EE-206');
+      assert.ok(!/127|ECONN|fetch failed/.test(error.message), error.message);
+      const { token } = await consumer(`reader ${port}`, ['IDX']);
+      assert.deepEqual(await readKeys(urls[0] ?? '', token), []);
+    }
+    broken.closeAllConnections();
+  });
+});
+
+describe('/metrics', () => {
+  it("are the operator's once there are feeds: they count what a consumer may not see", async () => {
+    const { urls, consumer } = await serveFeeds({ settings: { adminToken } });
+    const { token } = await consumer('reader', ['IDX']);
+    const status = async (init?: RequestInit) => (await fetch(`${urls[0]}/metrics`, init)).status;
+    assert.equal(await status(), 401);
+    assert.equal(await status(bearer('wrong')), 401);
+    assert.equal(await status(bearer(token)), 403);
+    assert.equal(await status(bearer(adminToken)), 200);
+  });
+});
+
+describe('FeedTypes', () => {
+  const feeds = {
+    IDX: { Property: 'a eq 1' },
+    VOW: { Property: 'a in (1, 2)' },
+    Own: { Property: 'ListOfficeKey eq @consumer.OfficeKey' },
+  };
+
+  it('names the feeds of an event that the reader holds: no other, and no private one', async () => {
+    const { urls, write, number, consumer, runtime } = await serveFeeds({
+      feeds,
+      settings: { feedTypes: true },
+    });
+    await write(`insert into property values ('P0', 'O0', 1, 1), ('P1', 'O1', 2, 1)`);
+    await number();
+    const { token } = await consumer('idx', ['IDX']);
+    const { token: wide } = await consumer('wide', ['VOW', 'IDX']);
+    const ask = async (by: string, rest = '') => {
+      const response = await fetch(
+        `${urls[0]}/EntityEvent?$select=ResourceRecordKey,FeedTypes${rest}`,
+        bearer(by),
+      );
+      const { value } = (await response.json()) as {
+        value: { ResourceRecordKey: string; FeedTypes: string[] }[];
+      };
+      return value.map(({ ResourceRecordKey, FeedTypes }) => `${ResourceRecordKey} ${FeedTypes.join()}`);
+    };
+    assert.deepEqual(await ask(token), ['P0 IDX']);
+    assert.deepEqual(await ask(wide), ['P0 IDX,VOW', 'P1 VOW']);
+    // A filter sees what the reader sees.
+    assert.deepEqual(await ask(wide, `&$filter=FeedTypes/any(f:f eq 'IDX')`), ['P0 IDX,VOW']);
+    assert.deepEqual(await ask(token, `&$filter=FeedTypes/any(f:f eq 'VOW')`), []);
+    assert.deepEqual(await ask(token, `&$filter=not FeedTypes/any(f:f eq 'IDX')`), []);
+    // What is told to the consumer alone, by a grant, has no feed's name; its new feed's name stands on older events.
+    await changeConsumer(runtime.db, 'idx', { grants: ['IDX', 'VOW'] });
+    const { tables, rules, db } = runtime;
+    for (let step = 0; (await stepWalk({ db, rules, tables, chunk: 100 })).kind === 'queued'; step += 1)
+      assert.ok(step < 100);
+    await number();
+    assert.deepEqual(await ask(token), ['P0 IDX,VOW', 'P1 VOW', 'P1 ']);
+    assert.deepEqual(await ask(wide), ['P0 IDX,VOW', 'P1 VOW']);
+  });
+
+  it('is there only when it is asked for by the setting, and is empty where nothing is held', async () => {
+    const { urls, consumer } = await serveFeeds({ feeds });
+    const { token } = await consumer('reader', ['IDX']);
+    assert.equal((await fetch(`${urls[0]}/EntityEvent?$select=FeedTypes`, bearer(token))).status, 400);
+    const metadata = async (url?: string) => (await fetch(`${url}/$metadata`, bearer(token))).text();
+    assert.ok(!(await metadata(urls[0])).includes('FeedTypes'));
+    const shown = await serveFeeds({ feeds, settings: { feedTypes: true } });
+    const { token: other } = await shown.consumer('reader', ['IDX']);
+    const text = await (await fetch(`${shown.urls[0]}/$metadata`, bearer(other))).text();
+    assert.match(text, /Name="FeedTypes" Type="Collection\(Edm.String\)" Nullable="false" MaxLength="100"/);
   });
 });
 

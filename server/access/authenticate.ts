@@ -16,7 +16,10 @@ import { hashOf } from './credentials.ts';
 const rememberMs = 1_000;
 const mostRemembered = 10_000;
 
-/** Turns the headers of a request into whoever asks. @throws EE-200 for a token that is not valid. */
+/**
+ * Turns the headers of a request into whoever asks. @throws EE-200 for a token that is not valid, EE-206 for one whose
+ * keys cannot be fetched.
+ */
 export type Authenticate = (authorization: string | undefined) => Promise<Viewer>;
 
 type AccessSettings = Pick<
@@ -27,7 +30,7 @@ type AccessSettings = Pick<
 /** Tokens of consumers, JWTs of the provider's own identity server, and the operator's two tokens. */
 export function createAuthenticate(db: Db, settings: AccessSettings, now: () => number): Authenticate {
   const remembered = new Map<string, { viewer: Viewer | undefined; until: number }>();
-  const keys = settings.jwksUrl === undefined ? undefined : createRemoteJWKSet(new URL(settings.jwksUrl));
+  const keys = settings.jwksUrl === undefined ? undefined : remoteKeys(settings.jwksUrl);
 
   async function remember(id: string, find: () => Promise<Viewer | undefined>): Promise<Viewer | undefined> {
     const known = remembered.get(id);
@@ -55,6 +58,34 @@ export function createAuthenticate(db: Db, settings: AccessSettings, now: () => 
     return viewer;
   };
 }
+
+const jwksRetryS = 10;
+
+/**
+ * The keys of the identity server, fetched when they are needed, at most once at a time, and kept for ten minutes. That
+ * they cannot be had says nothing about the token, so it is not called invalid: its owner would throw it away.
+ */
+function remoteKeys(url: string): JWTVerifyGetKey {
+  const keys = createRemoteJWKSet(new URL(url));
+  return async (header, token) => {
+    try {
+      return await keys(header, token);
+    } catch (error) {
+      if (saysOfToken.some(kind => error instanceof kind)) throw error;
+      throw new PulsefeedError('EE-206', 'The keys that tokens are checked against cannot be fetched.', {
+        headers: { 'Retry-After': String(jwksRetryS) },
+        cause: error,
+      });
+    }
+  };
+}
+
+/** What looking for a key may find wrong with the token itself. */
+const saysOfToken = [
+  joseErrors.JWKSNoMatchingKey,
+  joseErrors.JWKSMultipleMatchingKeys,
+  joseErrors.JOSENotSupported,
+] as const;
 
 /** The operator's tokens open their routes; they read no feed, since they belong to no consumer. */
 function operatorViewer(token: string, settings: AccessSettings): Viewer | undefined {

@@ -31,7 +31,7 @@ export const errorRegistry = {
     status: 410,
     title: 'Position no longer exists',
     remedy:
-      'Start again with EntityEventSequence ge 0; the numbers asked for were lost by a restore or trimmed.',
+      'Start again with $filter=EntityEventSequence ge 0 and follow nextLink: numbers were lost by a restore, or removals are not kept so long.',
   },
   'EE-106': {
     status: 400,
@@ -125,6 +125,11 @@ export const errorRegistry = {
     title: 'No such consumer',
     remedy: 'List consumers with `pulsefeed consumer list`.',
   },
+  'EE-206': {
+    status: 503,
+    title: 'Identity server cannot be reached',
+    remedy: 'Try again after Retry-After. The operator checks that `jwksUrl` answers with a key set.',
+  },
   'EE-300': {
     status: 503,
     title: 'Log not ready',
@@ -139,6 +144,42 @@ export const errorRegistry = {
     status: 503,
     title: 'Sequencer does not move',
     remedy: 'See `pulsefeed doctor`: a hung session, an unreachable database or a table that is gone.',
+  },
+  'EE-303': {
+    status: 503,
+    title: 'Numbers were lost',
+    remedy:
+      'The database was restored, and this process may not open the new epoch: run `pulsefeed epoch new`.',
+  },
+  'EE-500': {
+    status: 409,
+    title: 'Too many subscriptions',
+    remedy: 'Delete one that is not used any more, or ask the provider for more.',
+  },
+  'EE-501': {
+    status: 500,
+    title: 'Secret cannot be opened',
+    remedy: 'Add the key that it was sealed with to PULSEFEED_SECRET_KEY, or make the secret anew.',
+  },
+  'EE-502': {
+    status: 400,
+    title: 'Callback not allowed',
+    remedy: 'Give an https URL with a public address and one of the ports named in the message.',
+  },
+  'EE-503': {
+    status: 409,
+    title: 'Subscription must be initialised anew',
+    remedy: 'Seek it to 0, which sends everything again.',
+  },
+  'EE-504': {
+    status: 500,
+    title: 'Push is off',
+    remedy: 'Set PULSEFEED_SECRET_KEY to a random text of 32 characters or more.',
+  },
+  'EE-505': {
+    status: 404,
+    title: 'No such subscription',
+    remedy: 'List subscriptions with `pulsefeed webhook list`.',
   },
   'EE-600': {
     status: 500,

@@ -10,6 +10,14 @@ export type Observation =
       readonly head: bigint | undefined;
       readonly ms: number;
     }
+  | {
+      /** Numbers were lost, by a restore or failover; `(lostAfter, lostTo]` is the gap. */
+      readonly kind: 'EpochOpened';
+      readonly epoch: number;
+      readonly reason: string;
+      readonly lostAfter: bigint;
+      readonly lostTo: bigint;
+    }
   | { readonly kind: 'SequencerWaits'; readonly reason: 'standby' | 'rules-differ' }
   | {
       readonly kind: 'SequencerFailed';
@@ -37,6 +45,13 @@ export type Observation =
       readonly upTo: bigint;
       readonly ms: number;
     }
+  | {
+      /** Pulses of deleted and hidden records that were older than the setting `tombstones`. */
+      readonly kind: 'TombstonesDropped';
+      readonly examined: number;
+      readonly dropped: number;
+      readonly upTo: bigint;
+    }
   | { readonly kind: 'CompactionFailed'; readonly error: unknown; readonly retryMs: number }
   | { readonly kind: 'WalkFinished'; readonly walk: string; readonly consumer: string | undefined }
   | { readonly kind: 'WalkFailed'; readonly error: unknown; readonly retryMs: number }
@@ -47,6 +62,35 @@ export type Observation =
       readonly accepted: number;
       readonly duplicates: number;
     }
+  | {
+      readonly kind: 'PushAttempted';
+      readonly subscription: string;
+      readonly worker: string;
+      /** `fenced`: the lease was over, what came of it was not written. */
+      readonly outcome: string;
+      readonly status: number | undefined;
+      readonly webhookId: string;
+      readonly attempt: number;
+      readonly events: number;
+      readonly bytes: number;
+      readonly upTo: bigint;
+      readonly ms: number;
+    }
+  | {
+      readonly kind: 'PushStopped';
+      readonly subscription: string;
+      readonly state: string;
+      readonly reason: string;
+    }
+  | {
+      readonly kind: 'PushSampled';
+      readonly byState: Readonly<Record<string, number>>;
+      readonly byBreaker: Readonly<Record<string, number>>;
+      readonly lagEvents: { readonly most: number; readonly sum: number };
+      readonly lagSeconds: number;
+      readonly deadLetters: number;
+    }
+  | { readonly kind: 'PushFailed'; readonly error: unknown; readonly retryMs: number }
   | { readonly kind: 'ServerStarted'; readonly url: string; readonly engine: string }
   | { readonly kind: 'ServerStopping'; readonly signal: string }
   | { readonly kind: 'ServerStopped' }

@@ -27,6 +27,56 @@ export function createReporter(level: string, destination?: { write(line: string
   };
 }
 
+/** Metrics of push. */
+function createPushMetrics(registry: Registry): (observation: Observation) => void {
+  const registers = [registry];
+  const gauge = (name: string, help: string, labelNames: string[] = []) =>
+    new Gauge({ name, help, labelNames, registers });
+  const attempts = new Counter({
+    name: 'pulsefeed_push_attempts_total',
+    help: 'Deliveries tried by this process.',
+    labelNames: ['outcome'],
+    registers,
+  });
+  const events = new Counter({
+    name: 'pulsefeed_push_events_total',
+    help: 'Events that endpoints took.',
+    registers,
+  });
+  const seconds = new Histogram({
+    name: 'pulsefeed_push_attempt_seconds',
+    help: 'Time of a delivery, from its token to the answer.',
+    buckets: requestBucketsSeconds,
+    registers,
+  });
+  const lagEvents = gauge(
+    'pulsefeed_push_lag_events',
+    'Numbers between the head and the cursors of active subscriptions.',
+    ['of'],
+  );
+  const lagSeconds = gauge('pulsefeed_push_lag_seconds', 'Age of the oldest number still to be looked at.');
+  const subscriptions = gauge('pulsefeed_push_subscriptions', 'Subscriptions by state.', ['state']);
+  const breakers = gauge('pulsefeed_push_breakers', 'Active subscriptions by breaker.', ['breaker']);
+  const deadLetters = gauge('pulsefeed_push_dead_letters', 'Events refused for good.');
+  return observation => {
+    if (observation.kind === 'PushAttempted') {
+      attempts.inc({ outcome: observation.outcome });
+      seconds.observe(observation.ms / 1_000);
+      if (observation.outcome === 'delivered') events.inc(observation.events);
+    }
+    if (observation.kind !== 'PushSampled') return;
+    lagEvents.set({ of: 'furthest' }, observation.lagEvents.most);
+    lagEvents.set({ of: 'all' }, observation.lagEvents.sum);
+    lagSeconds.set(observation.lagSeconds);
+    deadLetters.set(observation.deadLetters);
+    // What is in none of them any more must not keep its last number.
+    subscriptions.reset();
+    breakers.reset();
+    for (const [state, count] of Object.entries(observation.byState)) subscriptions.set({ state }, count);
+    for (const [breaker, count] of Object.entries(observation.byBreaker)) breakers.set({ breaker }, count);
+  };
+}
+
 function createMetrics(registry: Registry): (observation: Observation) => void {
   const registers = [registry];
   const requests = new Histogram({
@@ -75,8 +125,13 @@ function createMetrics(registry: Registry): (observation: Observation) => void {
     labelNames: ['outcome'],
     registers,
   });
+  const push = createPushMetrics(registry);
   return observation => {
     switch (observation.kind) {
+      case 'PushAttempted':
+      case 'PushSampled':
+        push(observation);
+        return;
       case 'RequestServed': {
         const { method, route, status, ms } = observation;
         requests.observe({ method, route, status: String(status) }, ms / 1_000);
@@ -94,6 +149,7 @@ function createMetrics(registry: Registry): (observation: Observation) => void {
         failures.inc();
         return;
       case 'Compacted':
+      case 'TombstonesDropped':
         dropped.inc(observation.dropped);
         return;
       case 'Ingested':
@@ -133,12 +189,22 @@ function writeLine(logger: Logger, observation: Observation): void {
         'SequencerFailed',
       );
       return;
+    case 'EpochOpened': {
+      const { kind, lostAfter, lostTo, ...facts } = observation;
+      logger.warn({ ...facts, lostAfter: lostAfter.toString(), lostTo: lostTo.toString() }, kind);
+      return;
+    }
     case 'SequencerWaits':
       logger[observation.reason === 'rules-differ' ? 'error' : 'info'](
         { reason: observation.reason },
         'SequencerWaits',
       );
       return;
+    case 'TombstonesDropped': {
+      const { kind, upTo, ...facts } = observation;
+      logger.debug({ ...facts, upTo: upTo.toString() }, kind);
+      return;
+    }
     case 'Compacted': {
       const { kind, upTo, ...facts } = observation;
       logger.debug({ ...facts, upTo: upTo.toString() }, kind);
@@ -160,6 +226,21 @@ function writeLine(logger: Logger, observation: Observation): void {
       logger.info(facts, kind);
       return;
     }
+    case 'PushAttempted': {
+      const { kind, upTo, ...facts } = observation;
+      logger[facts.outcome === 'delivered' ? 'info' : 'warn']({ ...facts, upTo: upTo.toString() }, kind);
+      return;
+    }
+    case 'PushStopped': {
+      const { kind, ...facts } = observation;
+      logger.error(facts, kind);
+      return;
+    }
+    case 'PushSampled':
+      return;
+    case 'PushFailed':
+      logger.error({ err: withCause(observation.error), retryMs: observation.retryMs }, 'PushFailed');
+      return;
     case 'ServerStarted': {
       const { kind, ...facts } = observation;
       logger.info(facts, kind);

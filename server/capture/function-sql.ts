@@ -1,20 +1,32 @@
 import type { ResourceTable } from '../base/catalog/index.ts';
 import { quoteIdentifier } from '../base/db/index.ts';
 import { maxKeyLength, outboxInsert } from '../log/index.ts';
+import { historyBlock, historyVariables } from './history-sql.ts';
 
 /**
  * The search_path that the trigger functions are pinned to: they run with the rights of their owner, and a writer of
  * the provider's table must not be able to slip an operator of its own in.
  */
-export const functionSettings = ['search_path=pg_catalog, pg_temp'] as const;
+const plainSettings = ['search_path=pg_catalog, pg_temp'] as const;
+
+/** History holds values as text, which must not depend on how the writer's session likes to see them. */
+const textSettings = ['TimeZone=UTC', 'IntervalStyle=iso_8601', 'extra_float_digits=1'] as const;
+
+/** The settings of a resource's trigger function, as pg_proc.proconfig has them. */
+export function functionSettings(table: ResourceTable): readonly string[] {
+  return table.config.history === true ? [...plainSettings, ...textSettings] : plainSettings;
+}
 
 /** A function of its own for each resource: `new."Key"` in plain sight is twice as fast as dynamic SQL or to_jsonb. */
-export function createFunction(fn: string, body: string): string {
+export function createFunction(fn: string, table: ResourceTable): string {
+  const body = functionBody(table);
+  // The search path is a list and not one quoted name.
+  const settings = functionSettings(table).map(setting => setting.replace(/=((?!pg_catalog).*)$/, " = '$1'"));
   // A provider's column name must not be able to end the quotation.
   let tag = '$pulsefeed$';
   while (body.includes(tag)) tag = `${tag.slice(0, -1)}_$`;
   return `create or replace function pulsefeed.${quoteIdentifier(fn)}() returns trigger
-language plpgsql security definer set search_path = pg_catalog, pg_temp
+language plpgsql security definer ${settings.map(setting => `set ${setting}`).join(' ')}
 as ${tag}${body}${tag}`;
 }
 
@@ -25,19 +37,25 @@ as ${tag}${body}${tag}`;
  * - The key column was renamed or dropped: the row leaves a marker that the sequencer stumbles over, so that the
  *   feed stops loudly (EE-302) instead of missing changes silently.
  * - A null key, or one longer than the feed carries, names no record and is skipped.
+ * With history, what changed is compared in a block of its own: where that fails, the change is told without it.
  * The exception block starts a subtransaction that writes nothing, so it uses no transaction id; its cost was not
  * measurable beside the insert.
  */
 export function functionBody(table: ResourceTable): string {
   const { name } = table.config;
   const key = quoteIdentifier(table.key.name);
+  const history = table.config.history === true;
   const insert = (op: 'i' | 'u' | 'd' | 't' | 'r', value: string) => outboxInsert(op, name, value);
+  const change = (op: 'i' | 'u' | 'd', value: string) =>
+    history
+      ? `${insert(op, value)} returning id into change_id;${historyBlock(table, op, value)}`
+      : `${insert(op, value)};`;
   const fits = (value: string) =>
     `${value} is not null${mayBeTooLong(table) ? ` and length(${value}) <= ${maxKeyLength}` : ''}`;
   return `
 declare
   new_key text collate "C";
-  old_key text collate "C";
+  old_key text collate "C";${history ? historyVariables : ''}
 begin
   if tg_op = 'TRUNCATE' then
     ${insert('t', "''")};
@@ -56,11 +74,11 @@ begin
     end;
   end;
   if new_key = old_key then
-    if ${fits('new_key')} then ${insert('u', 'new_key')}; end if;
+    if ${fits('new_key')} then ${change('u', 'new_key')} end if;
     return null;
   end if;
-  if ${fits('old_key')} then ${insert('d', 'old_key')}; end if;
-  if ${fits('new_key')} then ${insert('i', 'new_key')}; end if;
+  if ${fits('old_key')} then ${change('d', 'old_key')} end if;
+  if ${fits('new_key')} then ${change('i', 'new_key')} end if;
   return null;
 end
 `;

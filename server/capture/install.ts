@@ -3,7 +3,7 @@ import type { ResourceTable } from '../base/catalog/index.ts';
 import { type Db, quoteIdentifier } from '../base/db/index.ts';
 import { PulsefeedError, sqlState } from '../base/errors.ts';
 import { type InstalledRow, readInstalled, readOwner } from './catalog-sql.ts';
-import { createFunction, functionBody } from './function-sql.ts';
+import { createFunction } from './function-sql.ts';
 import { captureNames } from './names.ts';
 import { type Found, functionFaults, judge, readCapture, strayCaptures, triggerFaults } from './status.ts';
 
@@ -140,7 +140,7 @@ export function installStatements(
   const fn = `pulsefeed.${quoteIdentifier(names.fn)}()`;
   const statements: string[] = [];
   if (functionFaults(table, found.fn).length > 0) {
-    statements.push(createFunction(names.fn, functionBody(table)));
+    statements.push(createFunction(names.fn, table));
     statements.push(`revoke all on function ${fn} from public`);
     // It runs with its owner's rights, and those must reach to the outbox, whoever installs.
     if ((found.fn?.owner ?? who.self) !== who.owner) {

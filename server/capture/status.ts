@@ -135,7 +135,7 @@ export function functionFaults(table: ResourceTable, fn: FunctionRow | undefined
     fn.body === functionBody(table) &&
     fn.definer &&
     fn.language === 'plpgsql' &&
-    JSON.stringify(fn.settings) === JSON.stringify(functionSettings);
+    JSON.stringify(fn.settings) === JSON.stringify(functionSettings(table));
   const faults: string[] = [];
   if (!same) faults.push(`Function ${name} is not the one that this version installs.`);
   if (!fn.may_write) {

@@ -159,5 +159,8 @@ export function bindPath(path: Path, scope: Scope, binder: Binder): Field | Elem
     throw typeError('This is a collection: use any, all or $count.', path.at, 'a single value');
   }
   if (resolved.kind !== 'entity') return resolved;
-  throw typeError('This is a whole record, not a value.', path.at, 'a property');
+  // URL Conventions 5.1.1.14.4 and .6: within a nested $filter $it stays the record that the request is about.
+  const nested = path.root === '$it' && scope.current.kind === 'value';
+  const hint = nested ? ' A member of the collection is $this.' : '';
+  throw typeError(`This is a whole record, not a value.${hint}`, path.at, nested ? '$this' : 'a property');
 }

@@ -1,7 +1,7 @@
 import type { Viewer } from '../base/auth/viewer.ts';
 import type { Queryable } from '../base/db/index.ts';
 import type { TypedOrderItem } from './bind.ts';
-import type { EntityType } from './model.ts';
+import type { EntityType, PrimitiveName } from './model.ts';
 import type { TypedValue } from './typed.ts';
 
 /**
@@ -26,6 +26,28 @@ export interface EntitySet {
   related?(key: readonly string[], navigation: string, viewer: Viewer): Promise<TypedValue | undefined>;
   /** Present where entities can be written. */
   readonly write?: EntityWriter;
+  /** Actions bound to one entity, by their name: `POST Set(key)/Name` (Protocol 11.5.5). */
+  readonly actions?: ReadonlyMap<string, EntityAction>;
+}
+
+/** An action bound to an entity of the set. */
+export interface EntityAction {
+  readonly parameters: readonly {
+    readonly name: string;
+    readonly type: PrimitiveName;
+    readonly nullable: boolean;
+  }[];
+  /** What it answers with: the entity, or one primitive value. */
+  readonly returns: 'entity' | PrimitiveName;
+  /**
+   * @param body The request's body: a JSON object of parameters, or nothing.
+   * @returns undefined when there is no such entity for the viewer.
+   */
+  run(
+    key: readonly string[],
+    body: string,
+    request: Pick<WriteRequest, 'viewer' | 'shape' | 'tx'>,
+  ): Promise<EntityRow | { readonly value: string | number | null } | undefined>;
 }
 
 /** How entities are written. Everything is checked before anything is written; a viewer needs the scope `write`. */
@@ -78,10 +100,11 @@ export interface CollectionPlan extends ShapePlan {
   /** Go on after the row that had these values of `orderBy`, as text. */
   readonly after?: readonly (string | null)[];
   /**
-   * For a log: what the client's own token says of it, the epoch and the head when its walk began. A set that finds
+   * For a log: what the client's own token says of it, the epoch, the head when its walk began and, where the token
+   * tells it, the number up to which the log was scanned. A set that finds
    * the position within numbers that were lost since throws EE-105; the protocol adds where to begin again.
    */
-  readonly begun?: { readonly epoch: number; readonly head: bigint };
+  readonly begun?: { readonly epoch: number; readonly head: bigint; readonly scanned?: bigint };
   readonly count: boolean;
 }
 

@@ -19,6 +19,7 @@ export type * from './entity-set.ts';
 export { type EvaluateOptions, evaluate, evaluateFilter, type Row, type Value } from './evaluate.ts';
 export { ExpressionError, type ExpressionErrorKind } from './expression-error.ts';
 export { type FieldNames, fieldNames, type ServedColumn } from './field-names.ts';
+export { arraySlices, objectSlices } from './json-slices.ts';
 export { bindKey, type KeyPredicate, parseKeyPredicate } from './key.ts';
 export { DEFAULT_LIMITS, type ExpressionLimits } from './limits.ts';
 export * from './model.ts';

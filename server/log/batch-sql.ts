@@ -1,4 +1,5 @@
 import type { Statement } from '../base/db/index.ts';
+import { type EpochHeadRow, epochHeadColumns } from './epoch-sql.ts';
 
 /**
  * The statements that take changes into a sequencer step and keep its place. Everything stays in the database; each
@@ -31,8 +32,7 @@ create temporary table if not exists sequencer_flip
 create temporary table if not exists sequencer_pulse
   (like pulsefeed.batch_pulse including defaults) on commit delete rows`;
 
-export interface HeadRow {
-  readonly last_seq: bigint;
+export interface HeadRow extends EpochHeadRow {
   readonly batch_stage: 'taking' | 'expanding' | 'evaluating' | 'numbering' | null;
   readonly batch_xid: string | null;
   readonly rule_version: number;
@@ -42,8 +42,8 @@ export interface HeadRow {
 export const lockHead: Statement = {
   name: 'sequencer_lock',
   text: `
-select last_seq, batch_stage, batch_xid::text as batch_xid, rule_version
-from pulsefeed.log_head
+select ${epochHeadColumns}, h.batch_stage, h.batch_xid::text as batch_xid, h.rule_version
+from pulsefeed.log_head h
 for update skip locked`,
 };
 
@@ -185,9 +185,10 @@ export const widenSeedStep = `set local work_mem = '32MB'; set local jit = off`;
 
 /**
  * Queues records whose rule with now() is due, and moves the clock that rules are read by. In the step's own
- * transaction: a reader that sees the new clock is followed by the pulses of all that it flips.
+ * transaction: a reader that sees the new clock is followed by the pulses of all that it flips. It moves when changes
+ * wait as well, in transactions from `from` on: by an old clock a record that has ended since would be shown.
  */
-export function queueDue(limit: number): Statement {
+export function queueDue(limit: number, from: string): Statement {
   return {
     name: 'sequencer_due',
     text: `
@@ -196,11 +197,11 @@ with due as (
 ), clock as (
   update pulsefeed.log_head
   set rule_clock = greatest(rule_clock, now()), writer = pg_current_xact_id()
-  where exists (select from due)
+  where exists (select from due) or exists (select from pulsefeed.record_change where xid >= $2::xid8)
 )
 insert into pulsefeed.record_change (op, resource, key)
 select 'r', r.name, d.key from due d join pulsefeed.resource r on r.id = d.resource_id`,
-    values: [limit],
+    values: [limit, from],
   };
 }
 

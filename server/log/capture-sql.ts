@@ -17,6 +17,22 @@ export function outboxInsert(op: 'i' | 'u' | 'd' | 't' | 'r', resource: string, 
   return `insert into ${outbox.schema}.${outbox.table} (op, resource, key) values ('${op}', ${literal(resource)}, ${key})`;
 }
 
+/**
+ * The statement that leaves the history rows of one change. All are SQL expressions: the id of the change's outbox row,
+ * the key, and three arrays of texts of one length: columns, values before, values after. Who changed it is what the
+ * provider's session says in the setting `pulsefeed.changed_by`.
+ */
+export function historyInsert(
+  resource: string,
+  row: Readonly<Record<'change' | 'key' | 'fields' | 'before' | 'after', string>>,
+): string {
+  return `insert into ${outbox.schema}.history (change_id, resource, key, field, previous_value, new_value, changed_by)
+      select ${row.change}, ${literal(resource)}, ${row.key}, f.field, f.before, f.after,
+        nullif(current_setting('pulsefeed.changed_by', true), '')
+      from unnest(${row.fields}, ${row.before}, ${row.after}) with ordinality f (field, before, after, place)
+      order by f.place`;
+}
+
 function literal(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }

@@ -1,5 +1,6 @@
 import type { Statement } from '../base/db/index.ts';
 import { type BatchTables, insertChildren, stepTables } from './batch-sql.ts';
+import { toldSql, unseenHistory } from './history-sql.ts';
 import type { FollowedParent, RecordSource } from './record-source.ts';
 
 /** A part of a seeding run: the entries at positions above `after`, up to `last`. */
@@ -58,6 +59,7 @@ export function evaluate(source: RecordSource, resourceId: number, options: Eval
   // Those that have their event already are passed over, and the others are met in the order of the index.
   const passedOver = seeding === undefined ? '' : 'where s.found is not true order by c.key, c.last_id';
   const settles = seeding === undefined && source.live !== undefined;
+  const keeps = seeding === undefined && source.history === true;
   return {
     text: `
 with chunk as (
@@ -85,10 +87,10 @@ with chunk as (
 ), halves as (
   ${seeding === undefined ? changeHalves(source) : seedHalves(source)}
 ), lined as (
-  insert into ${tables.pulses} (phase, ord, last_id, resource_id, key, feeds, self_parent)
-  select phase, ord, last_id, $1, key, feeds, self_parent from halves
+  insert into ${tables.pulses} (phase, ord, last_id, resource_id, key, feeds, self_parent${keeps ? ', told' : ''})
+  select phase, ord, last_id, $1, key, feeds, self_parent${keeps ? `, ${toldSql}` : ''} from halves
   where feeds <> '{}'
-)${flipped}
+)${flipped}${keeps ? unseenHistory(source.resource) : ''}
 select ${relations === '' ? '0' : '(select count(*)::int from flipped)'} as flips`,
     values: [resourceId, ...(seeding === undefined ? [source.rank] : [0, seeding.after, seeding.last])],
   };
@@ -120,13 +122,14 @@ function settledFacts({ resource }: RecordSource): string {
 /** Up to those that may see the record now, down to those that may not any more, with what private feeds are told. */
 function changeHalves(source: RecordSource): string {
   const selfParent = selfParentOf(source, 'parents');
+  const facts = source.history === true ? 'stored, present, before, vis, ' : '';
   return `select 0 as phase, $2::int as ord, last_id, key, ${selfParent} as self_parent,
-    ${union('give', `case when changed or before = '{}' then vis when vis = before then '{}' else pulsefeed.feeds_minus(vis, before) end`)} as feeds
+    ${facts}${union('give', `case when changed or before = '{}' then vis when vis = before then '{}' else pulsefeed.feeds_minus(vis, before) end`)} as feeds
   from folded
   where give <> '{}' or (vis <> '{}' and (changed or vis <> before))
   union all
   select 1, - $2::int, last_id, key, coalesce(${selfParentOf(source, 'stored_parents')}, ${selfParent}),
-    ${union('take', `case when vis = '{}' then before when vis = before then '{}' else pulsefeed.feeds_minus(before, vis) end`)}
+    ${facts}${union('take', `case when vis = '{}' then before when vis = before then '{}' else pulsefeed.feeds_minus(before, vis) end`)}
   from folded
   where take <> '{}' or (before <> '{}' and vis <> before)`;
 }

@@ -1,5 +1,8 @@
 import type { Db, Queryable } from '../base/db/index.ts';
 import { type Appended, appendChanges, type ReportedChange } from './append.ts';
+import { guardReader } from './epoch-guard.ts';
+import { createHeadMemory } from './epoch-memory.ts';
+import { dense, type Numbering } from './numbering.ts';
 import { createReader, type EventPage, type ReadQuery } from './read.ts';
 import { type RetireOptions, type RetireOutcome, retireStep } from './retire.ts';
 import { asSequence, type EntityEventSequence } from './sequence-number.ts';
@@ -14,7 +17,10 @@ export interface EventLog {
   append(source: string | undefined, changes: readonly ReportedChange[], tx?: Queryable): Promise<Appended>;
   /** A sequencer of one's own; any number may run at once on PostgreSQL. */
   sequence(options: Omit<SequencerOptions, 'db'>): Sequencer;
-  /** One page in one statement and one snapshot. */
+  /**
+   * One page in one statement and one snapshot. Proof that the database lost numbers opens a new epoch first (EPOCH).
+   * @throws EE-105 for a reader that stands where numbers or removals were lost, EE-303 when no epoch can be opened.
+   */
   read(query: ReadQuery): Promise<EventPage>;
   /** Where the log stands. */
   head(): Promise<Head>;
@@ -29,15 +35,19 @@ export interface Head {
   readonly waitingMs: number;
 }
 
-/** The log that lives in `db`, whose migrations have run. */
-export function openLog(db: Db): EventLog {
-  const read = createReader(db);
+/**
+ * The log that lives in `db`, whose migrations have run. It remembers the highest number it has seen.
+ * @param numbering how numbers grow, for where a new epoch begins.
+ */
+export function openLog(db: Db, numbering: Numbering = dense): EventLog {
+  const memory = createHeadMemory();
+  const read = guardReader(createReader(db), { db, numbering, memory });
   return {
     append: (source, changes, tx) =>
       tx === undefined
         ? db.transaction(own => appendChanges(own, source, changes))
         : appendChanges(tx, source, changes),
-    sequence: options => new Sequencer({ ...options, db }),
+    sequence: options => new Sequencer({ memory, ...options, db }),
     read,
     retire: options => retireStep(db, options),
     async head() {
@@ -59,7 +69,16 @@ from pulsefeed.log_head h`,
 }
 
 export type { Appended, ReportedChange } from './append.ts';
-export { maxKeyLength, outbox, outboxInsert } from './capture-sql.ts';
+export { historyInsert, maxKeyLength, outbox, outboxInsert } from './capture-sql.ts';
+export {
+  type EpochReason,
+  lossOf,
+  type OpenedEpoch,
+  openEpochByHand,
+  readServerIdentity,
+  seenNothing,
+} from './epoch.ts';
+export { type EpochRow, intactSql, listEpochs, readEpochHead } from './epoch-sql.ts';
 export {
   type HeadHolder,
   type LogHealth,
@@ -68,6 +87,9 @@ export {
   sampleUnknown,
   storedCounts,
 } from './health.ts';
+export type { Standing } from './horizon.ts';
+export { type DropOutcome, dropTombstones } from './horizon-drop.ts';
+export { carryHorizon, lockTombstones } from './horizon-sql.ts';
 export { dense, type Numbering, snowflake } from './numbering.ts';
 export {
   queueAll,
@@ -82,6 +104,7 @@ export {
   type EventPage,
   eventAlias,
   eventColumns,
+  eventFeedTypes,
   type Pulse,
   type ReadQuery,
   type SqlFragment,
@@ -109,3 +132,12 @@ export { digestOf, lockRules, publishRules, type RuleSet, writeRules } from './r
 export { asSequence, type EntityEventSequence, maxSequence } from './sequence-number.ts';
 export { noDueAt, type Sequencer, type SequencerOptions, type StepOutcome } from './sequencer.ts';
 export { defaultPace, type Pace, SequencerLoop } from './sequencer-loop.ts';
+export {
+  isSwept,
+  type SweepOptions,
+  type SweepOutcome,
+  type SweptPart,
+  sweep,
+  worthSweeping,
+} from './sweep.ts';
+export { numberedWrites, type WriteTransaction } from './write-numbered.ts';

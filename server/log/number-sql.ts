@@ -1,5 +1,6 @@
 import type { Statement } from '../base/db/index.ts';
 import { type BatchTables, stepTables } from './batch-sql.ts';
+import { numberedHistory } from './history-sql.ts';
 
 /**
  * Parents and children of one resource, such as a main office and its branches: ups parents first, downs children
@@ -38,6 +39,14 @@ const batchOrder = 'phase, ord, depth, last_id, resource_id, key';
 /** All that comes before it is the same for each, and a sort whose first columns are alike takes three times as long. */
 const seedOrder = 'last_id';
 
+/** What is particular about a part that is numbered. */
+export interface NumberingParts {
+  /** It is of a seeding run alone, ordered by position. */
+  readonly seedsOnly?: boolean;
+  /** Resources whose changes have history rows. */
+  readonly history?: readonly string[];
+}
+
 /**
  * Numbers the lined-up pulses from `first` on, in the order that the design fixes: ups before downs, parents before
  * children for ups and after them for downs, then the last outbox id. Interns new audiences, writes the postings of
@@ -47,7 +56,7 @@ export function numberPulses(
   tables: BatchTables,
   first: bigint,
   limit: number,
-  seedsOnly = false,
+  { seedsOnly = false, history = [] }: NumberingParts = {},
 ): Statement {
   const order = seedsOnly ? seedOrder : batchOrder;
   const chunk =
@@ -55,7 +64,9 @@ export function numberPulses(
       ? `select * from ${tables.pulses}`
       : `delete from ${tables.pulses} where (${order}) in (select ${order} from ${tables.pulses} order by ${order} limit ${limit}) returning *`;
   return {
-    ...(tables === stepTables ? { name: seedsOnly ? 'sequencer_number_seeds' : 'sequencer_number' } : {}),
+    ...(tables === stepTables && history.length === 0
+      ? { name: seedsOnly ? 'sequencer_number_seeds' : 'sequencer_number' }
+      : {}),
     text: `
 with chunk as (
   ${chunk}
@@ -78,15 +89,15 @@ with chunk as (
   select id, feeds, shared, narrow from fresh
 ), numbered as materialized (
   select $1::bigint - 1 + row_number() over (order by ${order}) as seq,
-    k.id as audience_id, k.shared, k.narrow, c.resource_id, c.key
+    k.id as audience_id, k.shared, k.narrow, c.phase, c.told, c.resource_id, c.key
   from chunk c
   join known k on k.feeds = c.feeds
 ), written as (
   insert into pulsefeed.entity_event (seq, shared, audience_id, resource_id, key)
   select seq, shared, audience_id, resource_id, key from numbered order by seq
 ), posted as (
-  insert into pulsefeed.event_feed (feed_id, seq)
-  select unnest(narrow), seq from numbered where narrow <> '{}'
+  insert into pulsefeed.event_feed (feed_id, seq, resource_id, key)
+  select unnest(narrow), seq, resource_id, key from numbered where narrow <> '{}'
 ), last as (
   select max(seq) as head, count(*)::int as pulses from numbered
 ), moved as (
@@ -98,7 +109,7 @@ with chunk as (
   insert into pulsefeed.log_time (seq, at)
   select head, now() from last
   where head is not null and not exists (select from pulsefeed.log_time where at > now() - interval '1 second')
-)
+)${history.length === 0 ? '' : numberedHistory(history)}
 select pulses, head, case when head is not null then pg_notify('pulsefeed_head', head::text) end from last`,
     values: [first],
   };

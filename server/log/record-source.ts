@@ -14,6 +14,8 @@ export interface RecordSource {
   readonly follows: readonly FollowedParent[];
   /** `integer[]` as SQL: who sees a record without a table when its change states no feeds. */
   readonly unstated?: string;
+  /** Its trigger writes a history row for each changed field, which gets the number of the change. */
+  readonly history?: boolean;
   /** Absent for a resource without a table here: its changes state presence and feeds themselves. */
   readonly live?: LiveTable;
 }

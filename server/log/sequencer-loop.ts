@@ -94,6 +94,7 @@ export class SequencerLoop {
         }
         this.#state = { outcome: outcome.kind, at: this.#now() };
         if (outcome.kind === 'numbered') {
+          if (outcome.opened !== undefined) this.#observe({ kind: 'EpochOpened', ...outcome.opened });
           this.#observe({
             kind: 'BatchNumbered',
             pulses: outcome.pulses,

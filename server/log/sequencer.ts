@@ -19,6 +19,9 @@ import {
   takeTransactions,
   widenSeedStep,
 } from './batch-sql.ts';
+import { lossOf, type OpenedEpoch, openEpoch, readServerIdentity, unknownServer } from './epoch.ts';
+import { createHeadMemory, type HeadMemory } from './epoch-memory.ts';
+import { keepServer } from './epoch-sql.ts';
 import { evaluate, expandFlips, type Follower, type SeedRange } from './evaluate-sql.ts';
 import { type NumberedRow, numberPulses, setDepths } from './number-sql.ts';
 import { type Numbering, usedUp } from './numbering.ts';
@@ -40,6 +43,8 @@ export type StepOutcome =
       readonly changes: number;
       readonly head: EntityEventSequence | undefined;
       readonly more: boolean;
+      /** Numbers were lost since the last step, and this one opened a new epoch. */
+      readonly opened?: OpenedEpoch;
     };
 
 /** What a sequencer works with. */
@@ -53,6 +58,8 @@ export interface SequencerOptions {
   readonly numbering: Numbering;
   /** Changes in one step; what is larger is worked off over several steps of about this size. */
   readonly batchSize: number;
+  /** What its process has seen of the log; one of its own unless given. */
+  readonly memory?: HeadMemory;
 }
 
 /**
@@ -70,7 +77,10 @@ const stepLimits = { statementTimeoutMs: 30_000, idleTimeoutMs: 5_000 };
  */
 export class Sequencer {
   readonly #options: SequencerOptions;
+  readonly #memory: HeadMemory;
   #session: Session | undefined;
+  /** Which server the session is on. */
+  #server = unknownServer;
   #rules: SourceSet | undefined;
   /**
    * No change below this transaction id can still appear: all of them had ended when everything visible was taken.
@@ -84,6 +94,7 @@ export class Sequencer {
 
   constructor(options: SequencerOptions) {
     this.#options = options;
+    this.#memory = options.memory ?? createHeadMemory();
   }
 
   /** Runs one step. @throws what the database reports; the session is then closed. */
@@ -124,13 +135,18 @@ export class Sequencer {
       this.#session ??= await this.#openSession();
       for (;;) {
         const outcome = await this.#session.transaction(tx => this.#underLock(tx, work), stepLimits);
-        if (outcome !== 'rules-stale') return outcome;
+        if (outcome !== 'rules-stale') {
+          if (outcome.kind === 'numbered' && outcome.head !== undefined) this.#memory.note(outcome.head);
+          return outcome;
+        }
         this.#rules = await this.#options.loadSources();
         if (this.#rules === undefined) return { kind: 'rules-differ' };
       }
     } catch (error) {
       this.#horizon = '0';
       this.#seedPosition = 0n;
+      // The next session may meet a database that was restored meanwhile: there a version may stand for other rules.
+      this.#rules = undefined;
       await this.close().catch((closeError: unknown) => {
         throw new AggregateError([error, closeError], 'A step failed, and closing its session too.');
       });
@@ -145,18 +161,32 @@ export class Sequencer {
   ): Promise<StepOutcome | 'rules-stale'> {
     const [head] = await tx.query<HeadRow>(lockHead);
     if (head === undefined) return { kind: 'standby' };
-    return head.rule_version === this.#rules?.version ? work(tx, head) : 'rules-stale';
+    const seen = { head: this.#memory.highest, epoch: 0 };
+    const reason = lossOf(head, this.#server, seen);
+    if (reason !== undefined) {
+      this.#rules = undefined;
+      const { numbering } = this.#options;
+      const opened = await openEpoch(tx, head, { reason, server: this.#server, seen, numbering });
+      return { ...working(0), head: asSequence(opened.lostTo + 1n), opened };
+    }
+    this.#memory.note(head.last_seq);
+    if (head.rule_version !== this.#rules?.version) return 'rules-stale';
+    const { systemId } = this.#server;
+    if (head.system_id === null && systemId !== undefined) await tx.query(keepServer(this.#server));
+    return work(tx, head);
   }
 
   async #openSession(): Promise<Session> {
     const session = await this.#options.db.session();
     await session.transaction(tx => tx.script(createStepTables));
+    // Once a session: a server that fails over does not take its sessions along.
+    this.#server = await readServerIdentity(session);
     return session;
   }
 
   async #ordinaryStep(tx: Queryable, head: HeadRow): Promise<StepOutcome> {
     if (this.#sources.some(source => source.live !== undefined && source.live.dueAt !== noDueAt)) {
-      await tx.query(queueDue(this.#options.batchSize));
+      await tx.query(queueDue(this.#options.batchSize, this.#horizon));
     }
     const [took] = await tx.query<TakenRow>(takeTransactions(this.#options.batchSize, this.#horizon));
     if (took === undefined) throw new PulsefeedError('EE-900', 'Taking changes returned no row.');
@@ -238,10 +268,13 @@ export class Sequencer {
     if (!this.#seedsMayBeStored) {
       await tx.script('savepoint seeds');
       try {
-        return await this.#evaluateSeeds(tx, part, { ...range, mayBeStored: false });
+        const found = await this.#evaluateSeeds(tx, part, { ...range, mayBeStored: false });
+        // Else the head would be written by a subtransaction, whose id is not the one that its row names.
+        await tx.script('release savepoint seeds');
+        return found;
       } catch (error) {
         if (sqlState(error) !== uniqueViolation) throw error;
-        await tx.script('rollback to savepoint seeds');
+        await tx.script('rollback to savepoint seeds; release savepoint seeds');
         this.#seedsMayBeStored = true;
       }
     }
@@ -314,6 +347,10 @@ export class Sequencer {
     return this.#rules?.sources ?? [];
   }
 
+  get #withHistory(): string[] {
+    return this.#sources.filter(({ history }) => history === true).map(({ resource }) => resource);
+  }
+
   #followersOf(parent: RecordSource): Follower[] {
     return this.#sources.flatMap(child =>
       child.follows
@@ -351,7 +388,12 @@ export class Sequencer {
   ): Promise<StepOutcome> {
     const first = this.#options.numbering(head.last_seq);
     const [row] = await tx
-      .query<NumberedRow>(numberPulses(tables, first, this.#options.batchSize, done.seedsOnly))
+      .query<NumberedRow>(
+        numberPulses(tables, first, this.#options.batchSize, {
+          seedsOnly: done.seedsOnly === true,
+          history: done.seedsOnly === true ? [] : this.#withHistory,
+        }),
+      )
       .catch((error: unknown) => {
         throw sqlState(error) === outOfRange ? usedUp(error) : error;
       });
@@ -388,6 +430,6 @@ interface Waiting {
 /** What `LiveTable.dueAt` is for a resource without a rule that reads the clock. */
 export const noDueAt = 'null::timestamptz';
 
-function working(changes: number): StepOutcome {
-  return { kind: 'numbered', pulses: 0, changes, head: undefined, more: true };
+function working(changes: number) {
+  return { kind: 'numbered', pulses: 0, changes, head: undefined, more: true } as const;
 }

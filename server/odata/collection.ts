@@ -1,6 +1,6 @@
 import { PulsefeedError } from '../base/errors.ts';
 import type { EntityPage, EntitySet } from '../edm/entity-set.ts';
-import type { QueryOptions } from '../edm/index.ts';
+import type { QueryOptions, SystemOption, TypedValue } from '../edm/index.ts';
 import { readUrl } from './entity.ts';
 import { negotiateJson, negotiateVersion } from './negotiate.ts';
 import {
@@ -37,7 +37,7 @@ export async function answerCollection(
   const preferences = parsePreferences(request.headers.prefer);
   const plan = planCollection(set, resumed, format, preferences, request.root, service, within);
   const collection = within?.url ?? `${request.root}/${set.name}`;
-  const page = await readPage(set, plan, request, () => fullQuery(collection, query));
+  const page = await readPage(set, plan, request, () => beginning(set, collection, plan, query));
   const body = collectionBody(
     page,
     {
@@ -62,31 +62,46 @@ export async function answerCollection(
   };
 }
 
-/** A position that is gone is answered with where to begin again (Protocol 11.3.1). @throws EE-105 with Location. */
+/** A position that is gone is answered with where to begin again (Protocol 11.3.1). @throws EE-105, with Location where there is one. */
 async function readPage(
   set: EntitySet,
   plan: RequestPlan,
   request: ODataRequest,
-  beginning: () => string,
+  beginning: () => string | undefined,
 ): Promise<EntityPage> {
   try {
     return await set.readPage(plan.page, request.viewer);
   } catch (error) {
     if (!(error instanceof PulsefeedError) || error.code !== 'EE-105') throw error;
-    const { message, target } = error;
+    const { message } = error;
+    const target = plan.token === undefined ? error.target : `$${plan.token.use}token`;
+    const location = beginning();
     throw new PulsefeedError('EE-105', message, {
       ...(target === undefined ? {} : { target }),
-      headers: { ...error.headers, Location: beginning() },
+      headers: { ...error.headers, ...(location === undefined ? {} : { Location: location }) },
       cause: error,
     });
   }
 }
 
-/** The request without its position. */
-function fullQuery(collection: string, query: QueryOptions): string {
-  const position = ['skiptoken', 'deltatoken'].map(name => query.system.get(name as 'skiptoken')?.raw);
-  const kept = query.all.map(({ raw }) => raw).filter(raw => !position.includes(raw));
-  return kept.length === 0 ? collection : `${collection}?${kept.join('&')}`;
+/** The request without its position, which a filter on the key alone is too; a filter that says more is the client's to rewrite. */
+function beginning(
+  set: EntitySet,
+  collection: string,
+  plan: RequestPlan,
+  query: QueryOptions,
+): string | undefined {
+  const { filter } = plan.page;
+  const ofKey = (part: TypedValue): boolean =>
+    part.kind === 'and'
+      ? part.operands.every(ofKey)
+      : part.kind === 'compare' && part.left.kind === 'field' && part.left.property.name === set.type.key[0];
+  if (filter !== undefined && !ofKey(filter)) return undefined;
+  const dropped: readonly SystemOption[] = ['skiptoken', 'deltatoken', 'skip', 'filter'];
+  const gone = dropped.map(name => query.system.get(name)?.raw);
+  const kept = query.all.map(({ raw }) => raw).filter(raw => !gone.includes(raw));
+  const options = filter === undefined ? kept : [...kept, `$filter=${set.type.key[0]}%20ge%200`];
+  return options.length === 0 ? collection : `${collection}?${options.join('&')}`;
 }
 
 function links(

@@ -1,5 +1,6 @@
 import { PulsefeedError } from '../base/errors.ts';
 import type { EntitySet } from '../edm/entity-set.ts';
+import { actionOf, answerAction } from './action.ts';
 import { answerCollection, answerCount } from './collection.ts';
 import { applyConditions } from './conditional.ts';
 import { answerEntity, answerProperty } from './entity.ts';
@@ -23,7 +24,12 @@ export async function dispatch(service: Service, request: ODataRequest): Promise
   const asked = { ...request, headers: settleVersions(request.headers) };
   refuseIsolation(asked);
   if (asked.rawPath === '*') return answerServerOptions(asked);
-  return applyConditions(asked, await route(service, asked, parsePath(asked.rawPath)));
+  const path = parsePath(asked.rawPath);
+  const inBody = path.at(-1);
+  if (path.length > 1 && inBody?.name === '$query' && inBody.key === undefined) {
+    return onlyPost(asked, () => route(service, queryFromBody(asked), path.slice(0, -1)));
+  }
+  return applyConditions(asked, await route(service, asked, path));
 }
 
 async function route(
@@ -42,6 +48,8 @@ async function route(
     return onlyRead(request, () => answerEntity(service, set, key, request), allowedMethods(set, true));
   }
   if (second.name === '$ref' && rest.length === 0) throw notServed('/$ref');
+  const action = actionOf(set, second, rest.length);
+  if (action !== undefined) return onlyPost(request, () => answerAction(service, set, key, action, request));
   const navigation = relationOf(set, second);
   if (navigation !== undefined) {
     const forward = (on: readonly PathSegment[]) => route(service, request, on);
@@ -89,14 +97,12 @@ async function toCollection(
   switch (second.name) {
     case '$count':
       return onlyRead(request, () => answerCount(service, set, request));
-    case '$query':
-      return onlyPost(request, () => answerCollection(service, set, queryFromBody(request)));
     default:
       throw noSuchResource();
   }
 }
 
-/** `POST /Set/$query`: the options that were too long for a URL come in the body (URL Conventions 5.1, Protocol 11.7). */
+/** `POST .../$query`: the options that were too long for a URL come in the body (URL Conventions 5.1, Protocol 11.7). */
 function queryFromBody(request: ODataRequest): ODataRequest {
   const type = request.headers['content-type']?.split(';')[0]?.trim().toLowerCase();
   if (type !== 'text/plain' && type !== 'application/x-www-form-urlencoded') {

@@ -15,10 +15,12 @@ import {
   type EventLog,
   eventAlias,
   eventColumns,
+  eventFeedTypes,
   maxSequence,
   type Pulse,
   type ReadQuery,
   type SqlFragment,
+  type Standing,
 } from '../log/index.ts';
 import type { VisibilityPolicy } from '../visibility/index.ts';
 import type { RecordUrl } from './record-url.ts';
@@ -28,11 +30,12 @@ export function entityEventSet(
   log: EventLog,
   policy: VisibilityPolicy,
   recordUrl: RecordUrl | undefined,
+  feedTypes = false,
 ): EntitySet {
-  const type = entityEventType(recordUrl !== undefined);
+  const type = entityEventType(recordUrl !== undefined, feedTypes);
   const read = (viewer: Viewer, query: ReadQuery) =>
     policy.read(viewer, async ({ held }) => {
-      const page = await log.read({ ...query, held });
+      const page = await log.read({ ...query, held, feedTypes });
       return { ruleVersion: page.ruleVersion, result: page };
     });
   return {
@@ -41,7 +44,7 @@ export function entityEventSet(
     writable: false,
     async readPage(plan, viewer) {
       const found = await read(viewer, pageQuery(plan));
-      const write = pulseWriter(plan, recordUrl);
+      const write = pulseWriter(plan, recordUrl, feedTypes);
       return {
         rows: found.pulses.slice(0, plan.limit).map(write),
         more: found.pulses.length > plan.limit,
@@ -55,20 +58,23 @@ export function entityEventSet(
       if (number < 1n || number > maxSequence) return undefined;
       const where = { text: `${eventAlias}.seq = $1::bigint`, values: [number] };
       const { pulses } = await read(viewer, { where, above: number - 1n, limit: 1 });
-      const [row] = pulses.map(pulseWriter(plan, recordUrl));
-      // What a number stands for is fixed for ever (ONCE), and so is its tag.
-      return row && { ...row, etag: `W/"${sequence}"` };
+      const [row] = pulses.map(pulseWriter(plan, recordUrl, feedTypes));
+      // What a number stands for is fixed for ever (ONCE), and so is its tag; not so the feeds that its reader holds.
+      return row && (feedTypes ? row : { ...row, etag: `W/"${sequence}"` });
     },
     async count(filter, viewer) {
       const none = { text: 'false', values: [] };
-      const found = await read(viewer, { where: none, countWhere: filterFragment(filter, 1), limit: 0 });
+      const countWhere = filterFragment(filter, 1);
+      const at = boundOf(filter);
+      const standing = asksForOne(filter) ? {} : { standing: { at, origin: at } };
+      const found = await read(viewer, { where: none, countWhere, limit: 0, ...standing });
       return found.count ?? 0n;
     },
   };
 }
 
 /** RESO Data Dictionary 2.0, with the key not nullable as OData wants. */
-function entityEventType(withUrl: boolean): EntityType {
+function entityEventType(withUrl: boolean, withFeeds: boolean): EntityType {
   const text = (name: 'ResourceName' | 'ResourceRecordKey') => ({
     name,
     type: primitive('Edm.String'),
@@ -91,11 +97,26 @@ function entityEventType(withUrl: boolean): EntityType {
     column: () => 'null::text',
     annotations: { 'Core.Computed': true },
   };
+  // RESO Data Dictionary 2.1.
+  const feeds = {
+    name: 'FeedTypes',
+    type: { kind: 'collection' as const, of: primitive('Edm.String') },
+    nullable: false,
+    maxLength: 100,
+    column: eventFeedTypes,
+    annotations: { 'Core.Computed': true },
+  };
   return defineEntityType({
     namespace: 'org.reso.metadata',
     name: 'EntityEvent',
     key: ['EntityEventSequence'],
-    properties: [sequence, text('ResourceName'), text('ResourceRecordKey'), ...(withUrl ? [url] : [])],
+    properties: [
+      sequence,
+      text('ResourceName'),
+      text('ResourceRecordKey'),
+      ...(withUrl ? [url] : []),
+      ...(withFeeds ? [feeds] : []),
+    ],
     navigation: [],
     table: { schema: 'pulsefeed', name: 'entity_event' },
   });
@@ -110,25 +131,52 @@ function pageQuery(plan: CollectionPlan): ReadQuery {
   const seek =
     plan.after === undefined ? { text: 'true', values: [] } : seekSql(items, plan.after, bound.length + 1);
   const inLogOrder = items.length === 1 && items[0]?.descending === false;
+  const origin = boundOf(plan.filter);
+  const after = inLogOrder ? BigInt(plan.after?.[0] ?? 0) : 0n;
+  const above = higher(origin, after);
   return {
     ...page,
-    above: lowestOf(plan, inLogOrder),
+    above,
+    seekOnly: inLogOrder && isSeek(plan.filter),
+    ...(asksForOne(plan.filter) ? {} : { standing: standingOf(plan, origin, after) }),
     where: { text: `${filter.text} and ${seek.text}`, values: [...bound, ...seek.values] },
     ...(inLogOrder ? {} : { orderBy: orderSql(items) }),
     position: items.map(({ sql }) => `(${sql})::text`),
   };
 }
 
-/** The number above which every pulse of the page lies, as far as the filter and the seek position tell. */
-function lowestOf(plan: CollectionPlan, inLogOrder: boolean): bigint {
-  const after = inLogOrder ? plan.after?.[0] : undefined;
-  const bounds = [
-    0n,
-    lowerBound(plan.filter, 'EntityEventSequence') ?? 0n,
-    after == null ? 0n : BigInt(after),
-  ];
-  const lowest = bounds.reduce((a, b) => (a > b ? a : b));
-  return lowest > maxSequence ? maxSequence : lowest;
+/** The number above which every pulse of the answer lies, as far as the filter tells. */
+function boundOf(filter: TypedValue | undefined): bigint {
+  const bound = lowerBound(filter, sequenceName) ?? 0n;
+  return bound < 0n ? 0n : bound > maxSequence ? maxSequence : bound;
+}
+
+const sequenceName = 'EntityEventSequence';
+
+/** Where the reader stands. A page in another order than the log's is judged by where its filter begins and by its token. */
+function standingOf({ begun }: CollectionPlan, origin: bigint, after: bigint): Standing {
+  const at = higher(origin, after);
+  if (begun === undefined) return { at, origin };
+  const { epoch, head, scanned = 0n } = begun;
+  return { at, origin, token: { epoch, head, told: [head, scanned, after].reduce(higher) } };
+}
+
+function higher(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
+}
+
+/** True for no filter and for `EntityEventSequence gt N` or `ge N` alone: `boundOf` then says all of it. */
+function isSeek(filter: TypedValue | undefined): boolean {
+  if (filter === undefined) return true;
+  return filter.kind === 'compare' && filter.op !== 'eq' && lowerBound(filter, sequenceName) !== undefined;
+}
+
+/** Who asks for one number by `eq` follows no walk. */
+function asksForOne(filter: TypedValue | undefined): boolean {
+  if (filter?.kind === 'and') return filter.operands.some(asksForOne);
+  if (filter?.kind !== 'compare' || filter.op !== 'eq') return false;
+  const { left } = filter;
+  return left.kind === 'field' && left.via.length === 0 && left.property.name === sequenceName;
 }
 
 function filterFragment(filter: TypedValue | undefined, firstParameter: number): SqlFragment {
@@ -138,7 +186,11 @@ function filterFragment(filter: TypedValue | undefined, firstParameter: number):
 }
 
 /** Writes pulses as JSON text; the number goes from bigint to digits. */
-function pulseWriter(plan: ShapePlan, recordUrl: RecordUrl | undefined): (pulse: Pulse) => EntityRow {
+function pulseWriter(
+  plan: ShapePlan,
+  recordUrl: RecordUrl | undefined,
+  withFeeds: boolean,
+): (pulse: Pulse) => EntityRow {
   const fields: Record<string, (pulse: Pulse) => string> = {
     EntityEventSequence: ({ sequence }) => (plan.ieee754 ? `"${sequence}"` : sequence.toString()),
     ResourceName: ({ resource }) => JSON.stringify(resource),
@@ -146,6 +198,7 @@ function pulseWriter(plan: ShapePlan, recordUrl: RecordUrl | undefined): (pulse:
     ...(recordUrl === undefined
       ? {}
       : { ResourceRecordUrl: ({ resource, key }) => JSON.stringify(recordUrl(resource, key, plan.root)) }),
+    ...(withFeeds ? { FeedTypes: ({ feedTypes = [] }) => JSON.stringify(feedTypes) } : {}),
   };
   const selected = Object.entries(fields).filter(([name]) => plan.select?.includes(name) ?? true);
   return pulse => ({

@@ -1,6 +1,14 @@
 import { PulsefeedError } from '../base/errors.ts';
 import type { EntityRow, EntitySet, ShapePlan } from '../edm/entity-set.ts';
-import { bindKey, decimalText, isNavigation, parseKeyPredicate, type QueryOptions } from '../edm/index.ts';
+import {
+  bindKey,
+  decimalText,
+  isNavigation,
+  type NavigationProperty,
+  type Property,
+  parseKeyPredicate,
+  type QueryOptions,
+} from '../edm/index.ts';
 import { selectList } from './expand.ts';
 import { acceptsText, type Format, negotiateJson } from './negotiate.ts';
 import { planShape } from './plan.ts';
@@ -42,7 +50,7 @@ export async function answerEntity(
   };
 }
 
-/** `GET /Set(key)/Property` and `/Property/$value` (Protocol 11.2.4). */
+/** `GET /Set(key)/Property`, `/Property/$value` and `/Collection/$count` (Protocol 11.2.4, 11.2.10). */
 export async function answerProperty(
   service: Service,
   set: EntitySet,
@@ -56,13 +64,14 @@ export async function answerProperty(
   }
   const member = set.type.members.get(first?.name ?? '');
   const raw = second?.name === '$value';
-  const plain = path.every(({ key }) => key === undefined) && path.length === (raw ? 2 : 1);
+  const counts = second?.name === '$count' && member !== undefined && isCollection(member);
+  const plain = path.every(({ key }) => key === undefined) && path.length === (raw || counts ? 2 : 1);
   if (member === undefined || isNavigation(member) || !plain) {
     throw new PulsefeedError('EE-107', 'There is no such resource.', { target: 'path' });
   }
   const query = readQuery(request.rawQuery);
   refuseUnserved(query, ['format']);
-  const format = raw ? rawFormat(request, query) : formatOf(request, query);
+  const format = raw || counts ? rawFormat(request, query) : formatOf(request, query);
   const shape: ShapePlan = {
     root: request.root,
     select: [member.name],
@@ -78,6 +87,7 @@ export async function answerProperty(
   };
   // The row has one member: what stands behind its name is the value as it was written.
   const json = row.json.slice(row.json.indexOf(':') + 1, -1).trim();
+  if (counts) return countAnswer(json, headers);
   if (json === 'null') return { status: 204, headers, body: undefined, route: 'property' };
   if (raw) {
     const text = json.startsWith('"') ? (JSON.parse(json) as string) : json;
@@ -100,6 +110,21 @@ export async function answerProperty(
     route: 'property',
     rows: 1,
   };
+}
+
+/** `/Collection/$count` of a property (Protocol 11.2.10); a collection that is null has no members. */
+function countAnswer(json: string, headers: ODataAnswer['headers']): ODataAnswer {
+  const members = JSON.parse(json) as readonly unknown[] | null;
+  return {
+    status: 200,
+    headers: { ...headers, 'Content-Type': 'text/plain' },
+    body: String(members?.length ?? 0),
+    route: 'count',
+  };
+}
+
+function isCollection(member: Property | NavigationProperty): boolean {
+  return !isNavigation(member) && member.type.kind === 'collection';
 }
 
 /** A raw value is text: `$format` has nothing to choose, `Accept` must leave room for it (Protocol 11.2.4.1). */
@@ -159,7 +184,8 @@ export function readUrl(root: string, set: EntitySet, key: readonly string[]): s
     const text = key[index] ?? '';
     const type = set.type.properties.find(property => property.name === name)?.type;
     const string = type?.kind === 'primitive' && type.name === 'Edm.String';
-    return string ? encodeStringKey(text) : encodeURIComponent(text);
+    const value = string ? encodeStringKey(text) : encodeURIComponent(text);
+    return set.type.key.length > 1 ? `${name}=${value}` : value;
   });
   return `${root}/${set.name}(${texts.join(',')})`;
 }

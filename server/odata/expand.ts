@@ -37,13 +37,16 @@ export function planExpand(type: EntityType, text: string, frame: ExpandFrame): 
   return refusing('expand', () => planItems(type, parseExpand(text), frame, 1));
 }
 
-/** The properties that `$select` names; undefined: all. @throws EE-101 */
+/**
+ * What `$select` names; undefined: all properties. A relation may stand among them (Protocol 11.2.5.1): it adds its link,
+ * which clients make from the URL of the entity, and so only its name in the context URL. @throws EE-101
+ */
 export function selectedNames(type: EntityType, items: readonly SelectItem[]): readonly string[] | undefined {
   if (items.some(({ star }) => star)) return undefined;
   const names = items.map(({ path }) => {
     const name = path[0]?.name ?? '';
     const member = type.members.get(name);
-    if (member === undefined || path.length > 1 || isNavigation(member)) {
+    if (member === undefined || path.length > 1) {
       const asked = path.map(step => step.name).join('/');
       throw new PulsefeedError('EE-101', `${type.name} has no property ${asked}.`, { target: '$select' });
     }
@@ -69,9 +72,6 @@ function planItems(
     throw new PulsefeedError('EE-106', `$expand goes at most ${mostLevels} levels deep.`, {
       target: '$expand',
     });
-  }
-  if (type.navigation.length === 0) {
-    throw new PulsefeedError('EE-112', `${type.name} has no relations to expand.`, { target: '$expand' });
   }
   const plans = new Map<string, ExpandPlan>();
   // What a star names besides an item of its own is that item.

@@ -28,7 +28,13 @@ export interface ODataOptions {
   readonly countRequest: (viewer: Viewer) => Promise<Readonly<Record<string, string>>>;
   readonly settings: Pick<
     Settings,
-    'pageSize' | 'maxPageSize' | 'maxBodyBytes' | 'maxHeaderBytes' | 'publicUrl' | 'resourceRecordUrl'
+    | 'pageSize'
+    | 'maxPageSize'
+    | 'maxBodyBytes'
+    | 'maxHeaderBytes'
+    | 'publicUrl'
+    | 'resourceRecordUrl'
+    | 'feedTypes'
   >;
 }
 
@@ -36,7 +42,8 @@ export interface ODataOptions {
 export function odataRouter(options: ODataOptions): Router {
   const { log, policy, sets, tokenKey, settings, authenticate, countRequest } = options;
   const served = new Map(sets.map(set => [set.name, { keyIsString: hasStringKey(set) }]));
-  const events = entityEventSet(log, policy, recordUrlTemplate(settings.resourceRecordUrl, served));
+  const recordUrl = recordUrlTemplate(settings.resourceRecordUrl, served);
+  const events = entityEventSet(log, policy, recordUrl, settings.feedTypes);
   const service = createService({
     sets: [events, ...sets],
     codec: tokenCodec(tokenKey),

@@ -92,11 +92,12 @@ function jsonBody(request: ODataRequest): string {
   return request.body ?? '';
 }
 
-function answerRow(
+/** Answers with a row that was written. */
+export function answerRow(
   set: EntitySet,
   request: ODataRequest,
   format: Format,
-  { shape }: WriteRequest,
+  { shape }: Pick<WriteRequest, 'shape'>,
   row: EntityRow,
   route: 'create' | 'update',
 ): ODataAnswer {

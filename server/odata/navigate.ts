@@ -57,6 +57,8 @@ export async function answerRelated(
     if (next.name === '$count' && next.key === undefined && rest.length === 1) {
       return onlyRead(request, () => answerCount(service, target, request, { filter: within, url }));
     }
+    if (next.name === '$ref')
+      throw new PulsefeedError('EE-112', '/$ref is not served here.', { target: 'path' });
     throw new PulsefeedError('EE-107', 'There is no such resource.', { target: 'path' });
   }
   const found = await findOne(service, target, within, segment, request);
@@ -104,7 +106,10 @@ function keyFilter(set: EntitySet, key: readonly string[]): TypedValue | undefin
 }
 
 function predicateOf(set: EntitySet, key: readonly string[]): string {
-  return key.map((text, index) => literalOf(set, index, text)).join(',');
+  const named = key.length > 1;
+  return key
+    .map((text, index) => `${named ? `${set.type.key[index]}=` : ''}${literalOf(set, index, text)}`)
+    .join(',');
 }
 
 function literalOf(set: EntitySet, index: number, text: string): string {

@@ -25,9 +25,8 @@ export interface Format {
 export function negotiateVersion(maxVersion: string | undefined): { version: Version; explicit: boolean } {
   const asked = maxVersion?.trim();
   if (asked === undefined || asked === '') return { version: '4.01', explicit: false };
-  const match = /^(\d{1,4})\.(\d{1,4})$/.exec(asked);
-  // Versions compare as decimals: 4.1 is above 4.01.
-  const value = match === null ? Number.NaN : Number(asked);
+  // Versions compare as decimals: 4.1 is above 4.01. The grammar bounds neither side of the dot; we do.
+  const value = /^\d{1,20}\.\d{1,20}$/.test(asked) ? Number(asked) : Number.NaN;
   if (Number.isNaN(value) || value < 4) {
     throw new PulsefeedError('EE-113', `OData-MaxVersion ${JSON.stringify(asked)} is not supported.`, {
       target: 'OData-MaxVersion',

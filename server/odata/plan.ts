@@ -115,7 +115,14 @@ export function planCollection(
 
 function begunOf(token: WalkToken | undefined): Pick<CollectionPlan, 'begun'> {
   if (token?.epoch === undefined || token.head === undefined) return {};
-  return { begun: { epoch: token.epoch, head: BigInt(token.head) } };
+  const scanned = token.use === 'delta' ? token.after[0] : undefined;
+  return {
+    begun: {
+      epoch: token.epoch,
+      head: BigInt(token.head),
+      ...(scanned == null ? {} : { scanned: BigInt(scanned) }),
+    },
+  };
 }
 
 /** The rows of a page: the smallest of `$top`, the client's page size and the cap. */

@@ -34,7 +34,13 @@ export function parsePreferences(header: string | undefined): Preferences {
   };
 }
 
-/** A list of patterns such as `*`, `pulsefeed.*` or `-display.*`; the most specific that fits decides. */
+/** The terms of the instance annotations that there are. */
+const terms = ['pulsefeed.head', 'pulsefeed.scannedTo', 'pulsefeed.epoch'];
+
+/**
+ * A list of patterns such as `*`, `pulsefeed.*` or `-display.*`; the most specific that fits decides. Ours come
+ * together and without qualifier: a pattern for one of them asks for all.
+ */
 function includesOurs(patterns: string | undefined): boolean {
   let included = false;
   let specificity = -1;
@@ -42,7 +48,7 @@ function includesOurs(patterns: string | undefined): boolean {
     const pattern = raw.trim();
     const excluded = pattern.startsWith('-');
     const name = excluded ? pattern.slice(1) : pattern;
-    const fits = name === '*' || name === 'pulsefeed.*' || name.startsWith('pulsefeed.');
+    const fits = name === '*' || name === 'pulsefeed.*' || terms.includes(name);
     if (fits && name.length > specificity) {
       included = !excluded;
       specificity = name.length;

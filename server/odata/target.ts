@@ -8,29 +8,17 @@ export interface PathSegment {
 }
 
 /**
- * Splits the raw path of a request into segments, each decoded exactly once after the split. Doubled and trailing
- * slashes are forgiven, and so is a raw slash inside a quoted key, which some proxies make of `%2F`.
- * @throws EE-100 for an encoding that is none, EE-107 for a segment that cannot be a name.
+ * Splits the raw path of a request into segments, each decoded exactly once after the split (URL Conventions 2).
+ * Doubled and trailing slashes are forgiven; a slash within a key is `%2F` and nothing else.
+ * @throws EE-100 for an encoding that is none and for a key that a raw slash cuts, EE-107 for a segment that cannot be
+ * a name.
  */
 export function parsePath(rawPath: string): PathSegment[] {
-  const decoded = rawPath
+  const segments = rawPath
     .split('/')
     .filter(piece => piece !== '')
     .map(decodeOnce);
-  const segments: string[] = [];
-  let open: string[] = [];
-  // Counted piece by piece: a path of thousands of slashes within a quote is read once.
-  let quotes = 0;
-  for (const piece of decoded) {
-    open.push(piece);
-    quotes += piece.split("'").length - 1;
-    if (quotes % 2 === 1 && /^[^('/]+\(/.test(open[0] ?? '')) continue;
-    segments.push(open.join('/'));
-    open = [];
-    quotes = 0;
-  }
-  if (open.length > 0) segments.push(open.join('/'));
-  return segments.map(parseSegment);
+  return segments.map((text, index) => parseSegment(text, index === segments.length - 1));
 }
 
 function decodeOnce(piece: string): string {
@@ -45,8 +33,11 @@ function decodeOnce(piece: string): string {
   }
 }
 
-function parseSegment(text: string): PathSegment {
+function parseSegment(text: string, last: boolean): PathSegment {
   const match = /^([$\p{L}_][\p{L}\p{N}_.]*)(?:\(([\s\S]*)\))?$/u.exec(text);
+  if (match === null && !last && /^[^('/]+\('[^']*(?:''[^']*)*$/.test(text)) {
+    throw new PulsefeedError('EE-100', 'A slash within a key is written %2F.', { target: 'path' });
+  }
   if (match === null) throw new PulsefeedError('EE-107', 'There is no such resource.', { target: 'path' });
   const [, name = '', predicate] = match;
   return { name, key: predicate };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { ResourceConfig } from '../base/config/index.ts';
-import { serveRecords } from './cases/served-records.ts';
+import { adminToken, serveRecords } from './cases/served-records.ts';
 
 const tables = `
 create table region (region_key text primary key);
@@ -138,5 +138,70 @@ describe('records that a consumer may not see', () => {
     await script(`update property set status = 'Hidden' where listing_key = 'L2'`);
     assert.equal((await change('L2', 'PATCH')).status, 404);
     assert.equal((await request("/Property('L2')", { token })).status, 404);
+  });
+
+  it('are changed and deleted by the operator, feeds or not', async () => {
+    const { request, settle, all, consumer } = await serveRecords(tables, resources, { feeds });
+    await settle();
+    const token = adminToken;
+    const change = (key: string, method: string) =>
+      request(`/Property('${key}')`, { method, token, body: { ListPrice: 1, status: 'Active' } });
+    assert.equal((await change('L1', 'PATCH')).status, 204);
+    assert.equal((await change('L3', 'PUT')).status, 204);
+    assert.equal((await change('L5', 'DELETE')).status, 204);
+    assert.equal((await change('L5', 'DELETE')).status, 404);
+    assert.equal((await change('never', 'PATCH')).status, 404);
+    // To read, it must be a consumer as anybody.
+    assert.equal((await request("/Property('L1')", { token })).status, 401);
+    await settle();
+    const site = await consumer('site', ['idx']);
+    assert.deepEqual(await all('/Property', 'ListingKey', site), ['L1', ...seenListings, 'L3'].sort());
+  });
+
+  it('can be changed again within the change set that wrote them, and only there', async () => {
+    const { request, settle, consumer, runtime } = await serveRecords(tables, resources, { feeds });
+    await settle();
+    const token = await consumer('editor', ['idx'], ['read', 'write']);
+    let id = 0;
+    const member = (method: string, url: string, body?: object) => {
+      id += 1;
+      const headers = { 'Content-Type': 'application/json' };
+      return { id: String(id), atomicityGroup: 'g', method, url, headers, ...(body && { body }) };
+    };
+    const run = async (...requests: readonly object[]) => {
+      const { json } = await request('/$batch', { method: 'POST', token, body: { requests } });
+      return (json.responses as { status: number }[]).map(({ status }) => status);
+    };
+    const made = member('POST', 'Property', { ListingKey: 'N1', ListPrice: 1 });
+    assert.deepEqual(
+      await run(
+        made,
+        member('PATCH', "Property('N1')", { ListPrice: 2 }),
+        member('PATCH', `$${made.id}`, { status: 'Hidden' }),
+        member('PATCH', "Property('L2')", { status: 'Hidden' }),
+        member('PATCH', "Property('L2')", { ListPrice: 7 }),
+      ),
+      [201, 204, 204, 204, 204],
+    );
+    const rows = await runtime.db.query<{ line: string }>({
+      text: `select concat_ws(' ', listing_key, list_price, status) as line from property
+        where listing_key in ('N1', 'L2') order by 1`,
+    });
+    assert.deepEqual(
+      rows.map(({ line }) => line),
+      ['L2 7 Hidden', 'N1 2 Hidden'],
+    );
+    const hidden = member('PATCH', "Property('L1')", { ListPrice: 9 });
+    const another = member('POST', 'Property', { ListingKey: 'N2' });
+    assert.deepEqual(await run(another, hidden), [424, 404]);
+    assert.equal((await request("/Property('N1')", { method: 'PATCH', token, body: {} })).status, 404);
+    assert.deepEqual(
+      await run(
+        member('POST', 'Property', { ListingKey: 'N3' }),
+        member('DELETE', "Property('N3')"),
+        member('PATCH', "Property('N3')", { ListPrice: 1 }),
+      ),
+      [424, 424, 404],
+    );
   });
 });

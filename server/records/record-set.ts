@@ -8,7 +8,7 @@ import type {
   ShapePlan,
 } from '../edm/entity-set.ts';
 import { filterToSql, orderSql, seekItems, seekSql, type TypedValue } from '../edm/index.ts';
-import type { Allowed } from '../visibility/index.ts';
+import type { Allowed, RowsMet } from '../visibility/index.ts';
 import { newKeyOf } from './new-key.ts';
 import { readRelated } from './related.ts';
 import { etagOf, etagSql } from './row-etag.ts';
@@ -70,7 +70,7 @@ async function countRows(
   allowed: Allowed,
 ): Promise<UnderRules<bigint>> {
   const w = startStatement();
-  const where = matching(table.config.name, filter, allowed, w);
+  const where = matching(table.config.name, filter, allowed, w, 'all');
   const [row] = await db.query<{ count: bigint; version: number }>({
     text: `
 select count(*) as count, ${ruleVersion} as version
@@ -87,8 +87,9 @@ function matching(
   filter: TypedValue | undefined,
   allowed: Allowed,
   w: StatementWriter,
+  met: RowsMet,
 ): string {
-  const visible = visibleSql(allowed, name, quotedAlias, w);
+  const visible = visibleSql(allowed, name, quotedAlias, w, met);
   if (filter === undefined) return visible;
   const text = w.include(first => filterToSql(filter, expressionOptions(allowed, rowAlias, first)));
   return `${text} and ${visible}`;
@@ -111,7 +112,7 @@ async function readPage(
 ): Promise<UnderRules<EntityPage>> {
   const { table } = resource;
   const w = startStatement();
-  const where = matching(table.config.name, plan.filter, allowed, w);
+  const where = matching(table.config.name, plan.filter, allowed, w, 'few');
   let items: ReturnType<typeof seekItems>['items'] = [];
   w.include(first => {
     const order = seekItems(plan.orderBy, expressionOptions(allowed, rowAlias, first));
@@ -122,7 +123,7 @@ async function readPage(
   const seek = after === undefined ? 'true' : w.include(first => seekSql(items, after, first));
   const json = rowJson(resource, plan, quotedAlias, { context, allowed, statement: w });
   const count = plan.count
-    ? `(select count(*) from ${table.quoted} ${rowAlias} where ${where})`
+    ? `(select count(*) from ${table.quoted} ${rowAlias} where ${matching(table.config.name, plan.filter, allowed, w, 'all')})`
     : 'null::bigint';
   const [limit, skip] = [w.bind(plan.limit + 1), w.bind(plan.skip)];
   // The count's row is there even when the page is empty.

@@ -42,7 +42,12 @@ export function rowJson(
     from (select ${base} as j) b cross join lateral (select ${members} as m) e)`;
 }
 
-function propertiesJson(type: EntityType, shape: ShapePlan, alias: string): string {
+/** The same for the properties alone. */
+export function propertiesJson(
+  type: EntityType,
+  shape: Pick<ShapePlan, 'select' | 'ieee754' | 'omitNulls'>,
+  alias: string,
+): string {
   const properties = type.properties.filter(({ name }) => shape.select?.includes(name) ?? true);
   if (properties.length === 0) return `'{}'`;
   const columns = properties.map(

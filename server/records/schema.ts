@@ -1,8 +1,10 @@
 import type { ResourceTable } from '../base/catalog/index.ts';
 import type { Db } from '../base/db/index.ts';
 import type { EntityType, SqlOptions } from '../edm/index.ts';
-import type { Allowed, VisibilityPolicy } from '../visibility/index.ts';
+import type { WriteTransaction } from '../log/index.ts';
+import type { Allowed, RowsMet, VisibilityPolicy } from '../visibility/index.ts';
 import type { StatementWriter } from './statement.ts';
+import type { WrittenKeys } from './written-keys.ts';
 
 /** One resource: its table and how clients see it. */
 export interface RecordResource {
@@ -13,9 +15,12 @@ export interface RecordResource {
 /** What every reader and writer of records works with. */
 export interface RecordContext {
   readonly db: Db;
+  readonly write: WriteTransaction;
   readonly policy: VisibilityPolicy;
   /** Machine id in keys made as snowflakes. */
   readonly machineId: number;
+  /** What each open change set has written. */
+  readonly written: WrittenKeys;
   /** By qualified type name. */
   readonly resources: ReadonlyMap<string, RecordResource>;
 }
@@ -28,8 +33,14 @@ export const rowAlias = 't';
 export const quotedAlias = '"t"';
 
 /** The condition under which a row of a resource may be seen. */
-export function visibleSql(allowed: Allowed, resource: string, alias: string, w: StatementWriter): string {
-  return allowed.recordsAs(resource, alias, value => w.bind(value));
+export function visibleSql(
+  allowed: Allowed,
+  resource: string,
+  alias: string,
+  w: StatementWriter,
+  met: RowsMet = 'few',
+): string {
+  return allowed.recordsAs(resource, alias, value => w.bind(value), met);
 }
 
 /** Options under which an expression over rows of `alias` (unquoted) follows relations to visible rows only. */

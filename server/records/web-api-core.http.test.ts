@@ -97,6 +97,30 @@ describe('Web API Core on record resources', () => {
     }
   });
 
+  it('counts the members of a collection property, null having none, and takes options of one record in a body', async () => {
+    const { request } = await open();
+    for (const [key, members] of [
+      ['L003', '2'],
+      ['L002', '1'],
+      ['L001', '0'],
+      ['L004', '0'],
+    ]) {
+      const { status, text, headers } = await request(`/Property('${key}')/View/$count`);
+      assert.deepEqual([status, text, headers.get('content-type')], [200, members, 'text/plain'], key);
+    }
+    assert.equal((await request("/Property('none')/View/$count")).status, 404);
+    assert.equal((await request("/Property('L003')/ListPrice/$count")).status, 404);
+    assert.equal((await request("/Property('L003')/View/$count?$filter=true")).status, 501);
+    const post = (path: string) =>
+      request(path, { method: 'POST', body: '$select=ListPrice', headers: { 'Content-Type': 'text/plain' } });
+    const one = await post("/Property('L007')/$query");
+    assert.deepEqual(
+      Object.keys(one.json).filter(name => !name.startsWith('@')),
+      ['ListPrice'],
+    );
+    assert.equal((await request("/Property('L007')/$query")).status, 405);
+  });
+
   it('sorts with nulls below every value', async () => {
     const { all } = await open();
     const ascending = await all('/Property?$orderby=ListPrice', 'ListPrice');

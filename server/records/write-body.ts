@@ -1,6 +1,14 @@
 import type { Column } from '../base/catalog/index.ts';
 import { type ErrorDetail, PulsefeedError } from '../base/errors.ts';
-import { castText, ExpressionError, isNavigation, type Property, type ScalarType } from '../edm/index.ts';
+import {
+  arraySlices,
+  castText,
+  ExpressionError,
+  isNavigation,
+  objectSlices,
+  type Property,
+  type ScalarType,
+} from '../edm/index.ts';
 import type { RecordResource } from './schema.ts';
 import { fieldColumns } from './write-columns.ts';
 
@@ -28,6 +36,8 @@ export type WriteKind = 'create' | 'replace' | 'change';
  */
 export function readWriteBody(resource: RecordResource, body: string, kind: WriteKind): WriteBody {
   const members = parseObject(body);
+  // A number's own digits: JavaScript's would round an Int64.
+  const raw = objectSlices(body);
   const { type } = resource;
   const [keyName = ''] = type.key;
   const details: ErrorDetail[] = [];
@@ -43,7 +53,7 @@ export function readWriteBody(resource: RecordResource, body: string, kind: Writ
       continue;
     }
     if (column.generated && name !== keyName) continue;
-    const wrong = valueFault(property, value);
+    const wrong = valueFault(property, value, raw.get(name) ?? '');
     if (wrong !== undefined) fault(name, wrong);
     else fields.push({ property, column, isNull: value === null });
   }
@@ -54,7 +64,10 @@ export function readWriteBody(resource: RecordResource, body: string, kind: Writ
     throw new PulsefeedError('EE-114', details.map(({ message }) => message).join(' '), { details });
   }
   const key = members[keyName];
-  return { fields, key: key === undefined ? undefined : String(key) };
+  return {
+    fields,
+    key: typeof key === 'number' ? raw.get(keyName) : key === undefined ? undefined : String(key),
+  };
 }
 
 function parseObject(body: string): Record<string, unknown> {
@@ -85,20 +98,23 @@ function missingFields(
 }
 
 /** What is wrong with the value, or undefined. */
-function valueFault(property: Property, value: unknown): string | undefined {
+function valueFault(property: Property, value: unknown, raw: string): string | undefined {
   const { name, type } = property;
   if (type.kind === 'collection') {
     if (type.of.kind === 'complex') return `${name} cannot be written.`;
     if (!Array.isArray(value)) return `${name} is a collection.`;
     const item = type.of;
-    return value.map(one => scalarFault(property, item, one)).find(wrong => wrong !== undefined);
+    const slices = arraySlices(raw);
+    return value
+      .map((one, index) => scalarFault(property, item, one, slices[index] ?? ''))
+      .find(wrong => wrong !== undefined);
   }
   if (type.kind === 'complex') return `${name} cannot be written.`;
   if (value === null) return property.nullable ? undefined : `${name} cannot be null.`;
-  return scalarFault(property, type, value);
+  return scalarFault(property, type, value, raw);
 }
 
-function scalarFault(property: Property, type: ScalarType, value: unknown): string | undefined {
+function scalarFault(property: Property, type: ScalarType, value: unknown, raw: string): string | undefined {
   const { name } = property;
   const expected = `${name} takes ${type.name}.`;
   switch (type.name) {
@@ -113,10 +129,10 @@ function scalarFault(property: Property, type: ScalarType, value: unknown): stri
       return typeof value === 'string' && /^[A-Za-z0-9_-]*={0,2}$/.test(value) ? undefined : expected;
     case 'Edm.Int16':
     case 'Edm.Int32':
-      return typeof value === 'number' && isLiteral(String(value), type) ? undefined : expected;
+      return typeof value === 'number' && isLiteral(raw, type) ? undefined : expected;
     case 'Edm.Int64':
     case 'Edm.Decimal': {
-      const text = typeof value === 'number' || typeof value === 'string' ? String(value) : '';
+      const text = typeof value === 'number' ? raw : typeof value === 'string' ? value : '';
       return isLiteral(text, type) ? digitsFault(property, text) : expected;
     }
     default:

@@ -1,6 +1,7 @@
 import type { Scope } from '../base/auth/viewer.ts';
 import type { Db, Queryable } from '../base/db/index.ts';
 import { PulsefeedError } from '../base/errors.ts';
+import { carryHorizon, lockTombstones } from '../log/index.ts';
 
 /** Attribute -> its values, such as `{ OfficeKey: ['123'] }`. */
 export type ConsumerAttributes = Readonly<Record<string, readonly string[]>>;
@@ -98,6 +99,10 @@ export async function changeConsumer(db: Db, name: string, change: ConsumerChang
     const kept = before.filter(id => after.includes(id));
     await queueWalk(tx, 'grant', consumer.id, gained, kept);
     await queueWalk(tx, 'revoke', consumer.id, lost, []);
+    if (lost.length > 0) {
+      await tx.query(lockTombstones);
+      await tx.query(carryHorizon(consumer.id, lost));
+    }
   });
 }
 

@@ -13,9 +13,10 @@ export { type Explanation, explain } from './explain.ts';
 export type { FeedRuleConfig, FeedsConfig } from './feed-config.ts';
 export { type Applied, applyFeeds } from './feeds.ts';
 export { type FeedPlan, planFeeds } from './plan-feeds.ts';
-export { type Allowed, VisibilityPolicy } from './policy.ts';
+export { type Allowed, type AllowedMany, VisibilityPolicy } from './policy.ts';
 export { recordSources } from './record-sources.ts';
 export { type ActiveRules, RuleBook } from './rule-book.ts';
+export type { RowsMet } from './rule-sql.ts';
 export {
   addToken,
   consumerByClient,

@@ -2,6 +2,7 @@ import { requireScope, type Viewer } from '../base/auth/viewer.ts';
 import { PulsefeedError } from '../base/errors.ts';
 import type { SqlFragment } from '../edm/index.ts';
 import type { ActiveRules, RuleBook } from './rule-book.ts';
+import type { RowsMet } from './rule-sql.ts';
 
 /** What a reader was allowed under one version of the rules. */
 export interface Allowed {
@@ -15,9 +16,28 @@ export interface Allowed {
   readonly records: (resource: string, firstParameter: number) => SqlFragment;
   /**
    * The same condition for a row of any quoted alias, its values bound by whoever writes the statement: `bind` returns
-   * the placeholder of a text.
+   * the placeholder of a text; `met` says how many rows are tested, few unless told otherwise.
    */
-  readonly recordsAs: (resource: string, alias: string, bind: (value: string) => string) => string;
+  readonly recordsAs: (
+    resource: string,
+    alias: string,
+    bind: (value: string) => string,
+    met?: RowsMet,
+  ) => string;
+}
+
+/** What several consumers were allowed under one version of the rules, for a statement that reads for all of them. */
+export interface AllowedMany {
+  /**
+   * SQL that yields `(consumer_id, feed_id)` for each of these consumers that may read at all, resolved in the statement
+   * that reads; the feed is null while the log belongs to everyone.
+   */
+  readonly holders: (
+    firstParameter: number,
+    consumerIds: readonly number[],
+  ) => { readonly text: string; readonly values: readonly unknown[] };
+  /** True while the log belongs to everyone: nothing is tested. */
+  readonly everyone: boolean;
 }
 
 /** Why a result cannot be used: it was read under rules that are not current any more. */
@@ -44,9 +64,22 @@ export class VisibilityPolicy {
     reader: (allowed: Allowed) => Promise<{ readonly ruleVersion: number; readonly result: T }>,
   ): Promise<T> {
     requireScope(viewer, 'read');
+    return this.#underRules(rules => reader(allow(viewer, rules)));
+  }
+
+  /** As `read`, for one statement that serves several consumers and says itself which of them may see what. */
+  async readMany<T>(
+    reader: (allowed: AllowedMany) => Promise<{ readonly ruleVersion: number; readonly result: T }>,
+  ): Promise<T> {
+    return this.#underRules(rules => reader(allowMany(rules)));
+  }
+
+  async #underRules<T>(
+    reader: (rules: ActiveRules) => Promise<{ readonly ruleVersion: number; readonly result: T }>,
+  ): Promise<T> {
     let rules = await this.#rules.current();
     for (let attempt = 0; attempt < mostRetries; attempt += 1) {
-      const { ruleVersion, result } = await reader(allow(viewer, rules));
+      const { ruleVersion, result } = await reader(rules);
       if (ruleVersion === rules.version) return result;
       rules = await this.#rules.refresh();
     }
@@ -57,13 +90,28 @@ export class VisibilityPolicy {
   }
 }
 
+function allowMany({ feedsConfigured }: ActiveRules): AllowedMany {
+  const readers = (firstParameter: number) =>
+    `pulsefeed.consumer c where c.id = any ($${firstParameter}::integer[]) and not c.disabled and 'read' = any (c.scopes)`;
+  return {
+    everyone: !feedsConfigured,
+    holders: (firstParameter, consumerIds) => ({
+      text: feedsConfigured
+        ? `select cf.consumer_id, cf.feed_id from pulsefeed.consumer_feed cf where exists (
+  select from ${readers(firstParameter)} and c.id = cf.consumer_id)`
+        : `select c.id as consumer_id, null::integer as feed_id from ${readers(firstParameter)}`,
+      values: [[...consumerIds]],
+    }),
+  };
+}
+
 function allow(viewer: Viewer, rules: ActiveRules): Allowed {
   if (!rules.feedsConfigured) {
     return {
       version: rules.version,
       held: () => undefined,
       records: resource => ({ text: rules.served(resource, `'{1}'::integer[]`), values: [] }),
-      recordsAs: (resource, alias) => rules.served(resource, `'{1}'::integer[]`, alias),
+      recordsAs: (resource, alias, _bind, met) => rules.served(resource, `'{1}'::integer[]`, alias, met),
     };
   }
   const { consumerId } = viewer;
@@ -85,7 +133,7 @@ function allow(viewer: Viewer, rules: ActiveRules): Allowed {
       const { text, values } = held(firstParameter);
       return { text: rules.served(resource, `array(${text})`), values };
     },
-    recordsAs: (resource, alias, bind) =>
-      rules.served(resource, `array(${heldBy(bind(String(consumerId)))})`, alias),
+    recordsAs: (resource, alias, bind, met) =>
+      rules.served(resource, `array(${heldBy(bind(String(consumerId)))})`, alias, met),
   };
 }

@@ -26,6 +26,7 @@ export function recordSources(
       rank: rank.get(resource.name) ?? 0,
       ...(slot === -1 ? {} : { selfParentSlot: slot + 1 }),
       follows: followedParents(own, ids),
+      ...(resource.history === true ? { history: true } : {}),
       ...(table === undefined
         ? { unstated: ownFeedsSql(own.filter(isPlain), ids) }
         : { live: liveTable(table, own, ids) }),

@@ -6,7 +6,7 @@ import { digestOf, type SourceSet } from '../log/index.ts';
 import { type CompiledRule, compileFeeds } from './compile-rules.ts';
 import type { FeedsConfig } from './feed-config.ts';
 import { everyone, recordSources } from './record-sources.ts';
-import { type FeedIds, servedSql } from './rule-sql.ts';
+import { type FeedIds, type RowsMet, seenByNobody, servedSql } from './rule-sql.ts';
 
 /** The rules of one version, compiled. */
 export interface ActiveRules extends SourceSet {
@@ -19,7 +19,7 @@ export interface ActiveRules extends SourceSet {
    * SQL over a row of the resource's table, of the quoted alias given or else of `t`: may whoever holds `held` (SQL
    * `integer[]`) see it?
    */
-  readonly served: (resource: string, held: string, alias?: string) => string;
+  readonly served: (resource: string, held: string, alias?: string, met?: RowsMet) => string;
 }
 
 /**
@@ -76,7 +76,7 @@ join pulsefeed.rule_set r on r.version = h.rule_version`,
       feeds,
       rules,
       ids,
-      served: (resource, held, alias) => this.#served(resource, held, rules, ids, alias),
+      served: (resource, held, alias, met) => this.#served(resource, held, rules, ids, alias, met),
     };
     return this.#active;
   }
@@ -97,15 +97,17 @@ left join pulsefeed.feed f on f.definition_id = d.id and f.value is null`,
     rules: readonly CompiledRule[],
     ids: ReadonlyMap<string, FeedIds>,
     alias?: string,
+    met?: RowsMet,
   ): string {
     const table = this.#tables.find(({ config }) => config.name === resource);
-    if (table === undefined) return 'false';
+    if (table === undefined) return seenByNobody(held);
     return servedSql(
       table,
       rules.filter(rule => rule.resource === resource),
       ids,
       held,
       alias,
+      met,
     );
   }
 }

@@ -77,9 +77,16 @@ export function dueAtSql(rules: readonly CompiledRule[]): string {
 }
 
 /**
+ * How many rows a statement tests: `few`, a page or a batch of keys, each looked up in the stored state (as a scalar
+ * subquery, which the planner cannot turn into a scan of the whole state for the sake of a hundred keys); `all`, as for a
+ * count, where one join with the state is cheaper than a look at every row.
+ */
+export type RowsMet = 'few' | 'all';
+
+/**
  * The one predicate for records (SERVE): true for the rows of `alias` (quoted) that whoever holds `held` (SQL
  * `integer[]`) may see. A feed counts when it is in the stored visibility and the record's own rule holds on the row as it is now;
- * a parent counts only as stored.
+ * a parent counts only as stored. `met` says how many rows it will be asked of.
  */
 export function servedSql(
   table: ResourceTable,
@@ -87,6 +94,7 @@ export function servedSql(
   ids: ReadonlyMap<string, FeedIds>,
   held: string,
   alias = ownAlias,
+  met: RowsMet = 'few',
 ): string {
   const alternatives = rules.flatMap(rule =>
     rule.ways.map(way => {
@@ -94,7 +102,15 @@ export function servedSql(
       return `(${heldInState(rule, way, ids, held, alias)}${condition})`;
     }),
   );
-  return stateExistsSql(table, alternatives.length === 0 ? 'false' : alternatives.join(' or '), alias);
+  const condition = alternatives.length === 0 ? seenByNobody(held) : alternatives.join(' or ');
+  return met === 'all'
+    ? `exists (${stateSql(table, '', condition, alias)})`
+    : `coalesce((${stateSql(table, 'true', condition, alias)}), false)`;
+}
+
+/** Names what the reader holds all the same: the statement has bound a value for it. */
+export function seenByNobody(held: string): string {
+  return `(false and ${held} is null)`;
 }
 
 function heldInState(
@@ -115,14 +131,14 @@ function heldInState(
   )`;
 }
 
-/** True for the rows whose stored state fulfils a condition over alias `s`. */
-export function stateExistsSql(table: ResourceTable, condition: string, alias = ownAlias): string {
+/** The row of a record's stored state, when it fulfils a condition over alias `s`. */
+function stateSql(table: ResourceTable, columns: string, condition: string, alias: string): string {
   const name = `'${table.config.name.replaceAll("'", "''")}'`;
-  return `exists (
-  select from pulsefeed.record_state s
+  return `
+  select ${columns} from pulsefeed.record_state s
   where s.resource_id = (select id from pulsefeed.resource where name = ${name})
     and s.key = ${keyText(table, alias)} and (${condition})
-)`;
+`;
 }
 
 /**

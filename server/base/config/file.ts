@@ -32,6 +32,8 @@ export interface ResourceConfig {
   readonly fields?: Readonly<Record<string, string | false>>;
   /** Records may be written by tokens with the scope write. */
   readonly writable?: boolean | { readonly keys?: NewKeys };
+  /** Each changed field leaves a row of HistoryTransactional with the number of its event. */
+  readonly history?: boolean;
 }
 
 /** pulsefeed.config.json: the resources, and any setting by its name. */
@@ -77,6 +79,11 @@ function crossChecks(file: ConfigFile): string[] {
       if (!names.has(parent.resource)) {
         faults.push(`resource ${resource.name}: parent ${parent.resource} is not a configured resource`);
       }
+    }
+    if (resource.history === true && names.has('HistoryTransactional')) {
+      faults.push(
+        `resource ${resource.name}: its history would be HistoryTransactional, which is a resource already`,
+      );
     }
     if ((resource.parents ?? []).length > 0 && resource.table === undefined) {
       faults.push(`resource ${resource.name}: parents need a table to read them from`);

@@ -11,9 +11,13 @@ export interface ReadinessCheck {
 
 /**
  * `/health/live` answers as long as the process does; `/health/ready` answers 200 or 503 with what is wrong;
- * `/metrics` in Prometheus text.
+ * `/metrics` in Prometheus text, to whom `allowMetrics` lets pass. @throws what that throws.
  */
-export function healthRouter(checks: readonly ReadinessCheck[], registry: Registry): Router {
+export function healthRouter(
+  checks: readonly ReadinessCheck[],
+  registry: Registry,
+  allowMetrics: (authorization: string | undefined) => Promise<void>,
+): Router {
   const router = Router();
   router.get('/health/live', (_request, response) => {
     factsOf(response).route = 'health';
@@ -28,8 +32,9 @@ export function healthRouter(checks: readonly ReadinessCheck[], registry: Regist
       checks: Object.fromEntries(results.map(({ name, fault }) => [name, fault ?? 'ok'])),
     });
   });
-  router.get('/metrics', async (_request, response) => {
+  router.get('/metrics', async (request, response) => {
     factsOf(response).route = 'metrics';
+    await allowMetrics(request.headers.authorization);
     response.type(registry.contentType).send(await registry.metrics());
   });
   return router;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
+import { arraySlices, objectSlices } from '../../edm/index.ts';
 import { parseJsonBatch, writeJsonBatch } from './json-batch.ts';
-import { arraySlices, objectSlices } from './json-slices.ts';
 import { parseMultipartBatch, writeMultipartBatch } from './multipart.ts';
 
 const code = (expected: string) => (error: unknown) =>

@@ -1,5 +1,5 @@
 import { PulsefeedError } from '../../base/errors.ts';
-import { arraySlices, objectSlices } from './json-slices.ts';
+import { arraySlices, objectSlices } from '../../edm/index.ts';
 import type { Batch, BatchMember, MemberAnswer } from './member.ts';
 
 /** Reads a batch in JSON (JSON Format 19.1). @throws EE-114 for a body that is no batch. */

@@ -15,7 +15,11 @@ export function csdlXml(document: Csdl): string {
       element(
         'Schema',
         { xmlns: 'http://docs.oasis-open.org/odata/ns/edm', Namespace: name },
-        Object.entries(asObject(schema)).map(([member, value]) => schemaMember(member, asObject(value))),
+        Object.entries(asObject(schema)).map(([member, value]) =>
+          Array.isArray(value)
+            ? value.map(overload => boundAction(member, asObject(overload))).join('')
+            : schemaMember(member, asObject(value)),
+        ),
       ),
     );
   const services = element('edmx:DataServices', {}, schemas);
@@ -52,6 +56,15 @@ function schemaMember(name: string, value: Csdl): string {
     default:
       throw new Error(`Not a schema member that is written: ${name}`);
   }
+}
+
+function boundAction(name: string, value: Csdl): string {
+  const parameters = asList(value.$Parameter).map(parameter => {
+    const { $Name, $Type, $Nullable } = asObject(parameter);
+    return element('Parameter', { Name: $Name, Type: $Type, Nullable: $Nullable === true });
+  });
+  const result = element('ReturnType', { Type: asObject(value.$ReturnType).$Type, Nullable: false });
+  return element('Action', { Name: name, IsBound: true }, [...parameters, result]);
 }
 
 function property(name: string, shape: Csdl): string {

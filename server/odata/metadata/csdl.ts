@@ -53,6 +53,7 @@ export function csdlDocument(sets: readonly EntitySet[], model: EdmModel): Csdl 
   for (const type of model.entityTypes.values()) types[type.name] = entityType(type);
   for (const type of model.enumTypes.values())
     types[type.name.split('.').at(-1) ?? type.name] = enumType(type);
+  for (const set of sets) Object.assign(types, boundActions(set));
   const container: Record<string, CsdlValue> = { $Kind: 'EntityContainer', ...containerAnnotations };
   for (const set of sets) container[set.name] = entitySet(set, sets);
   return {
@@ -114,6 +115,29 @@ function entitySet(set: EntitySet, sets: readonly EntitySet[]): CsdlValue {
     '@Capabilities.UpdateRestrictions': { Updatable: set.writable, Upsertable: false },
     '@Capabilities.DeleteRestrictions': { Deletable: set.writable },
   };
+}
+
+/** The actions bound to one entity of the set (CSDL JSON 12.1). */
+function boundActions({ type, actions = new Map() }: EntitySet): Record<string, CsdlValue> {
+  const written = [...actions].map(([name, { parameters, returns }]): [string, CsdlValue] => [
+    name,
+    [
+      {
+        $Kind: 'Action',
+        $IsBound: true,
+        $Parameter: [
+          { $Name: 'bound', $Type: type.qualifiedName },
+          ...parameters.map(parameter => ({
+            $Name: parameter.name,
+            $Type: parameter.type,
+            ...(parameter.nullable ? { $Nullable: true } : {}),
+          })),
+        ],
+        $ReturnType: { $Type: returns === 'entity' ? type.qualifiedName : returns },
+      },
+    ],
+  ]);
+  return Object.fromEntries(written);
 }
 
 function entityType(type: EntityType): CsdlValue {

@@ -3,6 +3,7 @@ import type { Db } from '../../base/db/index.ts';
 import { fromDatabase, PulsefeedError } from '../../base/errors.ts';
 import { RuleBook } from '../../visibility/index.ts';
 import { checkCapture, checkRecords } from './check-capture.ts';
+import { checkEpoch } from './check-epoch.ts';
 import { checkSchemaGrants, checkTableGrants } from './check-grants.ts';
 import { checkMigrations, checkOutbox, checkRules } from './check-log.ts';
 import { checkNotify, checkSessions } from './check-pooler.ts';
@@ -80,6 +81,7 @@ async function examineDatabase(patient: Patient): Promise<Finding[]> {
   if (!(await run('migrations', () => checkMigrations(patient)))) return findings;
   const granted = await run('grants', () => checkSchemaGrants(patient));
   await run('rules', () => checkRules(patient));
+  await run('epoch', () => checkEpoch(patient));
   await run('outbox', () => checkOutbox(patient));
   await run('capture', () => checkCapture(full));
   if (granted)

@@ -1,4 +1,5 @@
 import { atTestEnd } from '../../../testing/cleanup.ts';
+import { embeddedFolder } from '../../../testing/embedded-folder.ts';
 import { testDatabase } from '../../../testing/postgres.ts';
 import { issueConsumer } from '../../access/index.ts';
 import type { Scope } from '../../base/auth/viewer.ts';
@@ -49,6 +50,8 @@ export interface ServedOptions {
   readonly feeds?: NonNullable<ConfigFile['feeds']>;
   /** Runs the sequencer beside the server, as `pulsefeed serve` does. */
   readonly sequencer?: boolean;
+  /** PGlite stands for a feed without a database server; it opens slowly. */
+  readonly engine?: 'pglite';
 }
 
 /** The operator's token of the fixture. */
@@ -58,16 +61,20 @@ export const adminToken = 'operator-token-of-the-tests';
 export async function serveRecords(
   ddl: string,
   resources: readonly ResourceConfig[],
-  { feeds, sequencer = false }: ServedOptions = {},
+  { feeds, sequencer = false, engine }: ServedOptions = {},
 ): Promise<ServedRecords> {
-  const { url: databaseUrl, drop } = await testDatabase({ name: 'records' });
-  atTestEnd(drop);
-  const loaded = await loadConfig({ env: { DATABASE_URL: databaseUrl }, cwd: import.meta.dirname });
+  const place = engine === 'pglite' ? await embedded() : await onPostgres();
+  atTestEnd(place.drop);
+  const loaded = await loadConfig({ env: {}, cwd: import.meta.dirname });
   const config = {
     ...loaded,
     resources,
     file: { resources, ...(feeds === undefined ? {} : { feeds }) },
-    settings: { ...loaded.settings, sequencer, adminToken, host: '127.0.0.1' },
+    settings: {
+      ...loaded.settings,
+      ...place.settings,
+      ...{ sequencer, adminToken, host: '127.0.0.1', writeWaitMs: sequencer ? 5_000 : 0 },
+    },
   };
   const db = await openDatabase(config, 'records test');
   atTestEnd(() => db.close());
@@ -92,6 +99,16 @@ export async function serveRecords(
     request,
     all: (path, field, token) => allPages(request, served.url, path, field, token),
   };
+}
+
+async function onPostgres() {
+  const { url, drop } = await testDatabase({ name: 'records' });
+  return { settings: { databaseUrl: url }, drop };
+}
+
+async function embedded() {
+  const folder = await embeddedFolder('records');
+  return { settings: { dataDir: folder.path }, drop: () => folder.remove() };
 }
 
 /** Rows are written once capture is installed: from the first `insert` on. */
