@@ -119,8 +119,11 @@ export const pushSettings: Partial<Settings> = {
 };
 
 /** Opens it; everything ends with the test. */
-export async function pushFixture(settings: Partial<Settings> = {}): Promise<PushFixture> {
-  const served = await serveFeeds({ settings: { ...pushSettings, ...settings } });
+export async function pushFixture(
+  settings: Partial<Settings> = {},
+  anonymous: readonly string[] = [],
+): Promise<PushFixture> {
+  const served = await serveFeeds({ anonymous, settings: { ...pushSettings, ...settings } });
   const { runtime } = served;
   const { db } = runtime;
   const push = openPush({ ...runtime, observe: unobserved }, runtime.config.settings);

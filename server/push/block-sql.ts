@@ -45,11 +45,12 @@ export interface RawBlock {
   readonly pulses: readonly BlockPulse[];
 }
 
+/** One row for the head, one for each member, one for each pulse; what is not its own is null. */
 type Row = [
-  head: bigint,
-  epoch: number,
-  ruleVersion: number,
-  intact: boolean,
+  head: bigint | null,
+  epoch: number | null,
+  ruleVersion: number | null,
+  intact: boolean | null,
   consumer: number | null,
   seq: bigint | null,
   mask: bigint | null,
@@ -58,6 +59,8 @@ type Row = [
   key: string | null,
   horizon: bigint | null,
 ];
+
+const none: readonly number[] = [];
 
 /**
  * Reads the pulses that any of the consumers may see, and what each of them holds, in one statement and one snapshot:
@@ -78,19 +81,23 @@ export async function readRawBlock(
     values,
     rowMode: 'array',
   });
-  const [first] = rows;
-  if (first === undefined) throw new PulsefeedError('EE-300', 'The log has not been set up.');
+  let log: Pick<RawBlock, 'head' | 'epoch' | 'ruleVersion' | 'intact'> | undefined;
   const members: BlockMember[] = [];
   const pulses: BlockPulse[] = [];
-  for (const [, , , , consumerId, sequence, mask, narrow, resourceId, key, horizon] of rows) {
-    if (consumerId !== null)
-      members.push({ consumerId, mask: mask ?? 0n, narrow: narrow ?? [], horizon: horizon ?? 0n });
-    else if (sequence !== null && resourceId !== null && key !== null)
-      pulses.push({ sequence, shared: mask ?? 0n, narrow: narrow ?? [], resourceId, key });
+  for (const row of rows) {
+    const [head, epoch, ruleVersion, intact, consumerId, sequence, mask, narrow, resourceId, key, horizon] =
+      row;
+    if (sequence !== null && resourceId !== null && key !== null) {
+      pulses.push({ sequence, shared: mask ?? 0n, narrow: narrow ?? none, resourceId, key });
+    } else if (consumerId !== null) {
+      members.push({ consumerId, mask: mask ?? 0n, narrow: narrow ?? none, horizon: horizon ?? 0n });
+    } else if (head !== null) {
+      log = { head, epoch: epoch ?? 0, ruleVersion: ruleVersion ?? 0, intact: intact === true };
+    }
   }
+  if (log === undefined) throw new PulsefeedError('EE-300', 'The log has not been set up.');
   pulses.sort((a, b) => (a.sequence < b.sequence ? -1 : 1));
-  const [head, epoch, ruleVersion, intact] = first;
-  return { head, epoch, ruleVersion, intact, members, pulses };
+  return { ...log, members, pulses };
 }
 
 function blockText(holders: string, where: string, everyone: boolean): string {
@@ -106,15 +113,14 @@ with holder as materialized (
     max((select t.seq from pulsefeed.tombstone_horizon t where t.feed_id = coalesce(held.id, 1))) as horizon
   from held group by consumer_id
 ), ${everyone ? everyonesPage(range, where) : heldPage(range, where)}
-select h.last_seq, h.epoch, h.rule_version, ${intactSql('h')}, x.consumer, x.seq, x.mask, x.narrow, x.resource_id, x.key, x.horizon
+select h.last_seq as head, h.epoch, h.rule_version, ${intactSql('h')} as intact, null::integer as consumer,
+  null::bigint as seq, null::bigint as mask, null::integer[] as narrow, null::smallint as resource_id, null::text as key,
+  null::bigint as horizon
 from pulsefeed.log_head h
-left join (
-  select consumer_id as consumer, null::bigint as seq, mask, narrow, null::smallint as resource_id, null::text as key,
-    horizon
-  from member
-  union all
-  select null, seq, shared, narrow, resource_id, key, null from page
-) x on true`;
+union all
+select null, null, null, null, consumer_id, null, mask, narrow, null, null, horizon from member
+union all
+select null, null, null, null, null, seq, shared, narrow, resource_id, key, null from page`;
 }
 
 function everyonesPage(range: (alias: string) => string, where: string): string {

@@ -85,6 +85,11 @@ describe('the answer of an endpoint', () => {
       assert.deepEqual({ cursor, deadLetter }, { cursor: 10n, deadLetter: false }, JSON.stringify(result));
     }
     assert.equal(settle({}, answer(200)).cursor, 20n);
+    assert.equal(
+      settle({ intervalMs: 500 }, answer(200)).dueInMs,
+      500,
+      'no sooner than the cap on the rate allows',
+    );
     const last = settle({ events: 1, rejections: 2 }, answer(422));
     assert.deepEqual([last.cursor, last.deadLetter], [20n, true]);
   });

@@ -1,4 +1,5 @@
 import type { PostResult } from './answers.ts';
+import type { Claimed } from './claim-sql.ts';
 import { type Credential, identityOf } from './credential.ts';
 import { decide, type Settlement, type Tried } from './decide.ts';
 import { singleBody } from './envelope.ts';
@@ -7,8 +8,8 @@ import type { TokenStore } from './oauth-token.ts';
 import type { Planned } from './plan-batches.ts';
 import type { Seal } from './seal.ts';
 import type { Sender } from './sender.ts';
+import type { Settled } from './settle-sql.ts';
 import { createSigner, type Signer, type SigningSecret } from './signing.ts';
-import type { Claimed, Settled } from './worker-sql.ts';
 
 /** What deliveries share. */
 export interface DeliveryParts {

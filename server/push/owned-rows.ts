@@ -12,6 +12,7 @@ import {
   seekSql,
   tableSql,
 } from '../edm/index.ts';
+import { anonymousConsumer } from '../visibility/index.ts';
 
 const alias = 't';
 const quoted = '"t"';
@@ -106,9 +107,12 @@ where ${keySql(type)} = ${w.bind(key, 'text')} and ${ownSql(viewer, w)}`,
   return row === undefined ? undefined : { json: row.json, key: [row.key], position: [] };
 }
 
-/** Id of the consumer that a viewer is. @throws EE-200 for whoever has no identity. */
-export function consumerOf({ consumerId }: Viewer): number {
-  if (consumerId !== undefined) return consumerId;
+/**
+ * Id of the consumer that a viewer is. @throws EE-200 for whoever has no identity, also where everybody may read: what
+ * anybody could own, anybody could redirect.
+ */
+export function consumerOf({ consumerId, consumer }: Viewer): number {
+  if (consumerId !== undefined && consumer !== anonymousConsumer) return consumerId;
   throw new PulsefeedError('EE-200', 'Push is for consumers: send Authorization: Bearer.', {
     headers: { 'WWW-Authenticate': 'Bearer realm="pulsefeed"' },
   });

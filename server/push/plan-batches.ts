@@ -2,10 +2,11 @@ import type { TypedValue } from '../edm/index.ts';
 import { filterToSql } from '../edm/index.ts';
 import { eventAlias } from '../log/index.ts';
 import type { Block, BlockEvent, BlockReader } from './block.ts';
+import type { Wanted } from './claim-sql.ts';
 import { unsettledThreshold } from './decide.ts';
+import type { Due, QueuedLetter } from './due-sql.ts';
 import { envelopeBytes } from './envelope.ts';
 import { readEventFilter } from './subscription-type.ts';
-import type { Due, QueuedLetter, Wanted } from './worker-sql.ts';
 
 /** A batch that could be sent if it is claimed. */
 export interface Planned {

@@ -1,5 +1,5 @@
 import type { Observe } from '../base/observe.ts';
-import type { Settled } from './worker-sql.ts';
+import type { Settled } from './settle-sql.ts';
 
 /** The most that one statement settles. */
 const mostAtOnce = 200;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
+import type { Due } from './due-sql.ts';
 import { Patience, workerOf } from './share-out.ts';
 import { Slots } from './slots.ts';
-import type { Due } from './worker-sql.ts';
 
 const ids = Array.from({ length: 2_000 }, (_, n) => `sub_${n}`);
 const shares = (alive: Parameters<typeof workerOf>[1]) => {

@@ -1,4 +1,5 @@
-import type { AliveWorker, Due } from './worker-sql.ts';
+import type { Due } from './due-sql.ts';
+import type { AliveWorker } from './place-sql.ts';
 
 /**
  * Which of the living workers a subscription belongs to: the one that draws the highest lot (rendezvous hashing), weighted

@@ -111,7 +111,6 @@ export const credentialType: EntityType = defineEntityType({
       property(name, 'Edm.String', () => 'null::text', {
         nullable: true,
         maxLength: 20_000,
-        annotations: { 'Core.Permissions': 'Write' },
       }),
     ),
   ],

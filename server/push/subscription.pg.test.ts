@@ -92,6 +92,29 @@ describe('EntityEventSubscription', function () {
     assert.equal((await few.ask('POST', 'EntityEventSubscription', { CallbackUrl: url })).status, 409);
   });
 
+  it('is for those who say who they are, also where everybody may read', async () => {
+    const feed = await pushFixture({}, ['IDX']);
+    const bare = (method: string, path: string, body?: unknown) =>
+      fetch(`${feed.url}/${path}`, {
+        method,
+        ...(body === undefined
+          ? {}
+          : { headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) }),
+      });
+    assert.equal((await bare('GET', 'EntityEvent')).status, 200);
+    const id = await feed.subscribe({ CallbackUrl: url });
+    for (const [method, path, body] of [
+      ['POST', 'EntityEventSubscription', { CallbackUrl: url }],
+      ['POST', 'EntityEventCredential', { Type: 'bearer', Token: 'x' }],
+      ['GET', 'EntityEventSubscription'],
+      ['GET', `EntityEventSubscription('${id}')`],
+      ['DELETE', `EntityEventSubscription('${id}')`],
+      ['POST', `EntityEventSubscription('${id}')/RotateSecret`],
+    ] as [string, string, unknown?][]) {
+      assert.equal((await bare(method, path, body)).status, 401, `${method} ${path}`);
+    }
+  });
+
   it('stands in $metadata with its actions when push is on, and nowhere when it is off', async () => {
     const feed = await pushFixture();
     const xml = await (await fetch(`${feed.url}/$metadata`)).text();
