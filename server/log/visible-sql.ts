@@ -73,10 +73,12 @@ export interface VisiblePage extends Wanted {
 export function visiblePage(page: VisiblePage): string {
   const { where, limit, offset, seekOnly } = page;
   const most = `(${limit} + ${offset})`;
+  // Whoever stands at the head, as an idle poll does, has nothing to look for in any feed.
+  const feeds = `(select * from narrow where ${page.above} < (select last_seq from pulsefeed.log_head))`;
   return `select distinct on (u.seq) u.* from (
   (select ${columns(page)} ${sharedPart(page)} order by e.seq limit ${most})
   union all
-  (select n.* from narrow f
+  (select n.* from ${feeds} f
    ${seekOnly ? pageBound(page, most) : ''}
    cross join lateral (
      select ${columns(page)} from ${postings(page)} e
@@ -107,20 +109,19 @@ function postings({ feedTypes }: Wanted): string {
 /**
  * With a hundred feeds a page from each would be a hundred pages to merge. A few from each give a bound: the page ends
  * at the latest where these alone would fill it, and what else there is up to there is not much more than the page.
- * Where there are none at all, as in an idle poll, nothing is looked for again: no number is 0.
  */
 function pageBound({ above }: VisiblePage, most: string): string {
   return `cross join (
-     with nearest as materialized (
-       select distinct n.seq from narrow f
-       cross join lateral (
-         select p.seq from pulsefeed.event_feed p
-         where p.feed_id = f.id and p.seq > ${above}
-         order by p.seq limit least(${most}, 1 + 2 * ${most} / f.feeds)
-       ) n
-     )
-     select case when exists (select from nearest) then coalesce(
-       (select seq from nearest order by seq limit 1 offset greatest(${most} - 1, 0)), 9223372036854775807
-     ) else 0 end as seq
+     select coalesce((
+       select c.seq from (
+         select distinct n.seq from narrow f
+         cross join lateral (
+           select p.seq from pulsefeed.event_feed p
+           where p.feed_id = f.id and p.seq > ${above}
+           order by p.seq limit least(${most}, 1 + 2 * ${most} / f.feeds)
+         ) n
+       ) c
+       order by c.seq limit 1 offset greatest(${most} - 1, 0)
+     ), 9223372036854775807) as seq
    ) bound`;
 }

@@ -99,7 +99,7 @@ analyze pulsefeed.entity_event; analyze pulsefeed.event_feed; analyze pulsefeed.
 }
 
 describe('a page of the log', () => {
-  it('walks the one index of the feeds that its reader holds, no further than a few pages, and sorts no log', async () => {
+  it('walks the one index of the feeds that its reader holds, no further than a few pages, and sorts no more', async () => {
     const { db, readers } = await filledLog();
     const ways: Record<keyof typeof readers, string> = {
       IDX: 'entity_event_pkey',
@@ -117,9 +117,9 @@ describe('a page of the log', () => {
         assert.equal([...rows.keys()].sort().join(), idle ? '' : ways[name as keyof typeof ways], told);
         assert.ok([...rows.values()].reduce((sum, n) => sum + n, 0) <= 6 * limit, told);
         for (const node of nodesOf(plan).filter(found => found['Node Type'].endsWith('Sort'))) {
-          const scanned = nodesOf(node).some(below => below['Relation Name'] === 'entity_event');
-          assert.ok(!scanned, `${name}: the log is sorted`);
-          assert.ok(node['Actual Rows'] <= 3 * limit, `${name}: ${node['Actual Rows']} postings are sorted`);
+          // What goes in, since a page needs no more than the first of what comes out.
+          const sorted = (node.Plans ?? []).reduce((sum, from) => sum + from['Actual Rows'], 0);
+          assert.ok(sorted <= 3 * limit, `${told}: ${sorted} rows are sorted`);
         }
       }
     }
