@@ -43,6 +43,7 @@ const fullCounts: Readonly<Record<string, string>> = {
   PULSEFEED_TORTURE_COMPACTION_KILLS: '50',
   /** Random logs of which removals are dropped while consumers read. */
   PULSEFEED_TORTURE_TOMBSTONE_HISTORIES: '300',
+  PULSEFEED_TORTURE_ALL_AT_ONCE: '200',
 };
 
 /** No suite may take longer: what has not ended by then counts as failed. */

@@ -20,6 +20,9 @@ export type DropOutcome =
 /** A step looks at tens of thousands of rows in one statement: one that takes minutes is stuck. */
 const stepLimits = { statementTimeoutMs: 300_000, idleTimeoutMs: 30_000 };
 
+/** Pulses behind a part in which a feed is looked for: a hundredth of a second each feed that ended. */
+const lookAhead = 50_000;
+
 /**
  * Looks at the next `limit` pulses that are older than `olderThanS` seconds and drops those of records that are deleted
  * or hidden; each is looked at once. One that shows its record then and is hidden later is covered by a later pulse,
@@ -54,7 +57,7 @@ having count(*) = $3`,
     const upTo = part?.last ?? target;
     // Compiling the statement costs more than it saves, and the log is never to be read whole.
     await tx.script('set local jit = off; set local enable_seqscan = off');
-    const [row] = await tx.query<DroppedRow>(dropHidden(after, upTo));
+    const [row] = await tx.query<DroppedRow>(dropHidden(after, upTo, lookAhead));
     const { examined = 0, dropped = 0 } = row ?? {};
     await tx.query({
       text: 'update pulsefeed.tombstone set done_seq = $1, dropped = dropped + $2, moved_at = now()',

@@ -11,12 +11,16 @@ export interface DroppedRow {
  * of each feed stays whatever it tells: a reader that knows its last number only would else stand below the horizon of a
  * feed in which nothing happens, be told to start again, and stand there again. The horizon of each feed moves in the
  * same transaction.
+ *
+ * Whether a shared feed goes on is looked for in the next `lookAhead` pulses only: with a feed that ended years ago
+ * each step would else read the log to its end. Where nothing is found the last of the part stays; it may not be the last
+ * of all, and then one more than need be is kept.
  */
-export function dropHidden(after: bigint, upTo: bigint): Statement {
+export function dropHidden(after: bigint, upTo: bigint, lookAhead: number): Statement {
   return {
     text: `
 with part as materialized (
-  select e.ctid as at, e.seq, e.resource_id, e.key, e.audience_id
+  select e.ctid as at, e.seq, e.shared, e.resource_id, e.key, e.audience_id
   from pulsefeed.entity_event e
   where e.seq > $1 and e.seq <= $2
 ), hidden as materialized (
@@ -30,7 +34,10 @@ with part as materialized (
 ), last as materialized (
   select case when f.bit is null
     then (select max(n.seq) from pulsefeed.event_feed n where n.feed_id = f.id)
-    else (select e.seq from pulsefeed.entity_event e where (e.shared >> f.bit) & 1 = 1 order by e.seq desc limit 1)
+    when not exists (
+      select from (select shared from pulsefeed.entity_event where seq > $2 order by seq limit $3) e
+      where (e.shared >> f.bit) & 1 = 1
+    ) then (select max(p.seq) from part p where (p.shared >> f.bit) & 1 = 1)
   end as seq
   from pulsefeed.feed f
   where f.id in (select unnest(feeds) from hidden)
@@ -49,7 +56,7 @@ with part as materialized (
   on conflict (feed_id) do update set seq = greatest(h.seq, excluded.seq)
 )
 select (select count(*)::int from part) as examined, (select count(*)::int from dropped) as dropped`,
-    values: [after, upTo],
+    values: [after, upTo, lookAhead],
   };
 }
 

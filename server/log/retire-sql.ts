@@ -32,8 +32,8 @@ touched as materialized (
 /**
  * What each of those pulses loses (COMPACT): a shared feed when a later one has its bit; a narrow feed when a later one
  * has a posting in it. A private feed besides when a later one is in a feed that its consumer holds, but only in such as
- * show the record now, if any do: a consumer that is behind and loses the other feeds is not told again of a record that
- * it still sees, and must meet it in one of those that stay.
+ * show the record now, if any do: a consumer that is behind then meets the record in a feed that goes on showing it, and
+ * need not wait for the revocation of another one to tell of it.
  */
 // Tables are entered row by row in lateral parts that the planner cannot flatten: a join would be free to read all of one.
 const lossOfRange = `

@@ -44,13 +44,14 @@ async function untilNumbered(db: Queryable, xid: string, mostMs: number): Promis
   }
 }
 
+/** What was taken into a large batch has no number before the batch ends; what began behind it waits for that anyway. */
 async function waits(db: Queryable, xid: string): Promise<boolean> {
   try {
     const [row] = await db.query<{ waits: boolean }>({
       name: 'write_waits',
       text: `
 select exists (select from pulsefeed.record_change where xid = $1::xid8)
-  or batch_stage is not null and batch_xid = $1::xid8 as waits
+  or batch_stage is not null as waits
 from pulsefeed.log_head`,
       values: [xid],
     });

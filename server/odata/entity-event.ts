@@ -171,12 +171,14 @@ function isSeek(filter: TypedValue | undefined): boolean {
   return filter.kind === 'compare' && filter.op !== 'eq' && lowerBound(filter, sequenceName) !== undefined;
 }
 
-/** Who asks for one number by `eq` follows no walk. */
+/** Who asks for single numbers by `eq` follows no walk. */
 function asksForOne(filter: TypedValue | undefined): boolean {
   if (filter?.kind === 'and') return filter.operands.some(asksForOne);
+  if (filter?.kind === 'or') return filter.operands.every(asksForOne);
   if (filter?.kind !== 'compare' || filter.op !== 'eq') return false;
-  const { left } = filter;
-  return left.kind === 'field' && left.via.length === 0 && left.property.name === sequenceName;
+  const { left, right } = filter;
+  const field = left.kind === 'literal' ? right : left;
+  return field.kind === 'field' && field.via.length === 0 && field.property.name === sequenceName;
 }
 
 function filterFragment(filter: TypedValue | undefined, firstParameter: number): SqlFragment {
