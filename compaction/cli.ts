@@ -7,6 +7,7 @@ import { createReporter } from '../server/base/report.ts';
 import type { VerbContext } from '../server/context.ts';
 import { isSwept, openLog, planRetiring, type RetireLag, retireFromStart } from '../server/log/index.ts';
 import { printJson, table, withDatabase } from '../server/operate/verb.ts';
+import { openArchive } from '../server/runtime.ts';
 import { addSettingFlags } from '../server/setting-flags.ts';
 import { compact, stepSizes } from './compact.ts';
 import { CompactionLoop } from './compaction-loop.ts';
@@ -38,6 +39,7 @@ export function registerCompact(program: Command, context: CompactContext): void
       'databaseUrl',
       'dataDir',
       'compactionLag',
+      'archive',
     ]);
   verb('plan', 'say what would go, per resource and feed; change nothing')
     .option('--json', 'print JSON')
@@ -64,7 +66,7 @@ export function registerCompact(program: Command, context: CompactContext): void
   verb('verify', 'prove that every reader is told the same with and without compaction')
     .option('--json', 'print JSON')
     .action((flags: Flags, command: Command) =>
-      withDatabase(context, command, (_config, db) => proveAll(context, db, flags)),
+      withDatabase(context, command, (config, db) => proveAll(context, config, db, flags)),
     );
 }
 
@@ -169,11 +171,14 @@ async function watch(context: CompactContext, config: Config, db: Db, lag: Retir
   await loop.stop();
 }
 
-async function proveAll(context: VerbContext, db: Db, { json }: Flags): Promise<void> {
+async function proveAll(context: VerbContext, config: Config, db: Db, { json }: Flags): Promise<void> {
   const progress = compactionProgress('compact verify');
   try {
     const found = await verify(
-      { db, log: openLog(db), lag: { events: 0n }, limit: stepSizes[db.engine] },
+      {
+        ...{ db, log: openLog(db), archive: openArchive(config) },
+        ...{ lag: { events: 0n }, limit: stepSizes[db.engine] },
+      },
       (upTo, target) => progress.tell(upTo, target, 0),
     );
     progress.end();

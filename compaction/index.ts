@@ -1,3 +1,4 @@
+export { ArchiveLoop, type ArchiveLoopOptions } from './archive-loop.ts';
 export { type CompactionResult, type CompactOptions, compact, stepSizes } from './compact.ts';
 export {
   CompactionLoop,

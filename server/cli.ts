@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { registerReplicate } from '../client/cli.ts';
+import { registerArchive } from '../compaction/archive-cli.ts';
 import { registerCompact } from '../compaction/cli.ts';
 import { registerSeed } from '../seeds/cli.ts';
 import { seed } from '../seeds/index.ts';
@@ -63,6 +64,7 @@ export function buildProgram(context: VerbContext): Command {
   registerConsumer(program, context);
   registerEpoch(program, context);
   registerCompact(program, { ...context, untilSignal });
+  registerArchive(program, { ...context, untilSignal });
   registerPush(program, { ...context, createReporter, untilSignal, startWorker: startPushWorker });
   registerReplicate(program);
   registerConformance(program, {

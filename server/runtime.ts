@@ -3,9 +3,11 @@ import type { Config } from './base/config/index.ts';
 import { connect, type Db, migrate, pendingMigrations } from './base/db/index.ts';
 import { PulsefeedError } from './base/errors.ts';
 import {
+  Archive,
   dense,
   type EventLog,
   openLog,
+  openStore,
   publishRules,
   type RecordSource,
   type Sequencer,
@@ -18,6 +20,7 @@ export interface Runtime {
   readonly config: Config;
   readonly db: Db;
   readonly log: EventLog;
+  readonly archive: Archive;
   readonly tables: readonly ResourceTable[];
   readonly rules: RuleBook;
   /** Who may see what; every reader goes through it. */
@@ -37,6 +40,11 @@ export function openDatabase(config: Config, applicationName: string): Promise<D
   return connect({ databaseUrl, dataDir, poolSize, applicationName, ...timeout });
 }
 
+/** The archive that the configuration names; nothing is read from it yet. @throws EE-700 for an address that is none. */
+export function openArchive({ settings }: Pick<Config, 'settings'>): Archive {
+  return new Archive(settings.archive === undefined ? undefined : openStore(settings.archive));
+}
+
 /**
  * Wires a runtime on an open database whose migrations have run.
  * @throws EE-704 when migrations are missing, EE-705 when a configured table or column is.
@@ -54,11 +62,13 @@ export async function openRuntime(config: Config, db: Db): Promise<Runtime> {
   const sources = (await rules.load())?.sources ?? recordSources(config.resources, tables);
   const { numbering, machineId, batchSize } = config.settings;
   const numbers = numbering === 'snowflake' ? snowflake(machineId) : dense;
-  const log = openLog(db, numbers);
+  const archive = openArchive(config);
+  const log = openLog(db, numbers, archive);
   return {
     config,
     db,
     log,
+    archive,
     tables,
     rules,
     policy: new VisibilityPolicy(rules),

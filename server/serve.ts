@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import {
+  ArchiveLoop,
   CompactionLoop,
   parseLag,
   parseTombstones,
@@ -105,10 +106,12 @@ export async function serve(
   const walks = loop === undefined ? undefined : new WalkLoop(runtime, observe, () => loop.poke());
   const compaction = compactionLoop(runtime, observe);
   const tombstones = tombstoneLoop(runtime, observe);
+  const archiving = archiveLoop(runtime, observe);
   loop?.start();
   walks?.start();
   compaction?.start();
   tombstones?.start();
+  archiving?.start();
   const worker = settings.pushWorker
     ? push?.worker(`serve ${hostname()} ${process.pid}`, records)
     : undefined;
@@ -122,6 +125,7 @@ export async function serve(
       push?.close();
       await compaction?.stop();
       await tombstones?.stop();
+      await archiving?.stop();
       await walks?.stop();
       await loop?.stop();
       observe({ kind: 'ServerStopped' });
@@ -174,6 +178,17 @@ function tombstoneLoop({ config, db }: Runtime, observe: Reporter['observe']): T
   if (olderThanS === undefined) return undefined;
   observe({ kind: 'Notice', message: tombstonesNotice(tombstones) });
   return sequencer ? new TombstoneLoop({ db, olderThanS, limit: stepSizes[db.engine], observe }) : undefined;
+}
+
+/** Where the sequencer is left to other processes, archiving is too. */
+function archiveLoop(
+  { config, db, archive }: Runtime,
+  observe: Reporter['observe'],
+): ArchiveLoop | undefined {
+  const { archiveWindow, sequencer } = config.settings;
+  const window = parseLag(archiveWindow);
+  if (archive.store === undefined || window === undefined || !sequencer) return undefined;
+  return new ArchiveLoop({ db, archive, window, observe });
 }
 
 async function listen(app: ReturnType<typeof createHttpApp>, settings: Settings, port: number) {

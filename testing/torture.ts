@@ -39,6 +39,9 @@ const fullCounts: Readonly<Record<string, string>> = {
   PULSEFEED_TORTURE_PUSH_KILLS: '50',
   PULSEFEED_TORTURE_COMPACTION_RUNS: '10000',
   PULSEFEED_TORTURE_COMPACTION_HISTORIES: '100',
+  /** Histories of visibility while old pulses are archived; kills of an archiver. */
+  PULSEFEED_TORTURE_ARCHIVE_HISTORIES: '60',
+  PULSEFEED_TORTURE_ARCHIVE_KILLS: '20',
   /** Kills of a run that compacts, by process and by session. */
   PULSEFEED_TORTURE_COMPACTION_KILLS: '50',
   /** Random logs of which removals are dropped while consumers read. */

@@ -82,6 +82,7 @@ const emptied = [
     'consumer',
     'event_feed',
     'entity_event',
+    'archive_segment',
     'log_time',
   ],
   ...['record_state', 'record_change', 'batch_flip', 'batch_key', 'batch_truncate', 'batch_pulse'],
@@ -94,6 +95,7 @@ ${emptied.map(table => `delete from pulsefeed.${table};`).join(' ')}
 delete from pulsefeed.audience where id > 1;
 delete from pulsefeed.feed where id > 1;
 delete from pulsefeed.feed_definition where id > 1;
+update pulsefeed.archive set archived_to = 0;
 update pulsefeed.log_head set last_seq = 0, rule_version = 1, batch_stage = null, batch_xid = null;
 delete from pulsefeed.rule_set where version > 1;
 commit`;
@@ -136,6 +138,8 @@ export interface SimulationOptions {
   readonly steps: number;
   /** Called between steps with the log; compaction goes in here. */
   readonly between?: (db: Db) => Promise<void>;
+  /** The setting of the server: where archived pulses lie. */
+  readonly archive?: string;
 }
 
 /**
@@ -195,10 +199,11 @@ class Simulation {
   }
 
   static async begin(options: SimulationOptions): Promise<Simulation> {
-    const { bed, random } = options;
+    const { bed, random, archive } = options;
     const feeds = randomFeeds(random);
     await applyFeeds(bed.db, feeds, resources, bed.tables);
-    const runtime = await openRuntime({ ...bed.config, file: { resources, feeds } }, bed.db);
+    const settings = { ...bed.config.settings, archive, archiveWindow: 'off' };
+    const runtime = await openRuntime({ ...bed.config, settings, file: { resources, feeds } }, bed.db);
     const served = await serve(runtime, createReporter('silent'), { port: 0 });
     const simulation = new Simulation(options, feeds, runtime, served);
     for (const [index, grants] of [['A'], ['B'], ['All'], ['A', 'B'], ['Own'], ['Own', 'B']].entries()) {
@@ -260,6 +265,8 @@ class Simulation {
       if (outcome.kind === 'numbered') continue;
       if ((await currentWalk(this.#bed.db)) === undefined && outcome.kind === 'idle') break;
       await this.#walk();
+      // What is told at the end is to be looked for in the archive as well.
+      if (this.#runtime.archive.store !== undefined) await this.#between?.(this.#bed.db);
     }
     await this.#between?.(this.#bed.db);
     for (const reader of this.#readers) {
@@ -323,7 +330,8 @@ class Simulation {
 
   async #walk(): Promise<void> {
     const { db, tables } = this.#bed;
-    await stepWalk({ db, tables, rules: this.#runtime.rules, chunk: 1 + this.#random.below(4) });
+    const { rules, archive } = this.#runtime;
+    await stepWalk({ db, tables, rules, archive, chunk: 1 + this.#random.below(4) });
   }
 
   /** What the consumer may see, worked out from the tables as they are and the rules in words. */

@@ -151,6 +151,12 @@ export const errorRegistry = {
     remedy:
       'The database was restored, and this process may not open the new epoch: run `pulsefeed epoch new`.',
   },
+  'EE-304': {
+    status: 503,
+    title: 'Archive cannot be read',
+    remedy:
+      'Run `pulsefeed archive verify`: a segment is missing, damaged or out of reach, or the setting `archive` is not set. Nothing else is affected.',
+  },
   'EE-500': {
     status: 409,
     title: 'Too many subscriptions',

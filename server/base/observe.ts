@@ -52,6 +52,15 @@ export type Observation =
       readonly dropped: number;
       readonly upTo: bigint;
     }
+  | {
+      /** A part of the log was moved to the archive; `kept` of its pulses are in the segment. */
+      readonly kind: 'Archived';
+      readonly examined: number;
+      readonly kept: number;
+      readonly upTo: bigint;
+      readonly bytes: number;
+    }
+  | { readonly kind: 'ArchivingFailed'; readonly error: unknown; readonly retryMs: number }
   | { readonly kind: 'CompactionFailed'; readonly error: unknown; readonly retryMs: number }
   | { readonly kind: 'WalkFinished'; readonly walk: string; readonly consumer: string | undefined }
   | { readonly kind: 'WalkFailed'; readonly error: unknown; readonly retryMs: number }

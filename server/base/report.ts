@@ -200,6 +200,14 @@ function writeLine(logger: Logger, observation: Observation): void {
         'SequencerWaits',
       );
       return;
+    case 'Archived': {
+      const { kind, upTo, ...facts } = observation;
+      logger.info({ ...facts, upTo: upTo.toString() }, kind);
+      return;
+    }
+    case 'ArchivingFailed':
+      logger.error({ err: withCause(observation.error), retryMs: observation.retryMs }, 'ArchivingFailed');
+      return;
     case 'TombstonesDropped': {
       const { kind, upTo, ...facts } = observation;
       logger.debug({ ...facts, upTo: upTo.toString() }, kind);

@@ -1,5 +1,6 @@
 import type { Db, Queryable } from '../base/db/index.ts';
 import { type Appended, appendChanges, type ReportedChange } from './append.ts';
+import { Archive } from './archive/index.ts';
 import { guardReader } from './epoch-guard.ts';
 import { createHeadMemory } from './epoch-memory.ts';
 import { dense, type Numbering } from './numbering.ts';
@@ -19,7 +20,8 @@ export interface EventLog {
   sequence(options: Omit<SequencerOptions, 'db'>): Sequencer;
   /**
    * One page in one statement and one snapshot. Proof that the database lost numbers opens a new epoch first (EPOCH).
-   * @throws EE-105 for a reader that stands where numbers or removals were lost, EE-303 when no epoch can be opened.
+   * @throws EE-105 for a reader that stands where numbers or removals were lost, EE-303 when no epoch can be opened,
+   * EE-304 when it is archived and cannot be read, EE-112 for a count or an order that reaches into the archive.
    */
   read(query: ReadQuery): Promise<EventPage>;
   /** Where the log stands. */
@@ -38,10 +40,15 @@ export interface Head {
 /**
  * The log that lives in `db`, whose migrations have run. It remembers the highest number it has seen.
  * @param numbering how numbers grow, for where a new epoch begins.
+ * @param archive where numbers that were archived are read; without it they are answered with EE-304.
  */
-export function openLog(db: Db, numbering: Numbering = dense): EventLog {
+export function openLog(
+  db: Db,
+  numbering: Numbering = dense,
+  archive: Archive = new Archive(undefined),
+): EventLog {
   const memory = createHeadMemory();
-  const read = guardReader(createReader(db), { db, numbering, memory });
+  const read = guardReader(createReader(db, archive), { db, numbering, memory });
   return {
     append: (source, changes, tx) =>
       tx === undefined
@@ -69,6 +76,20 @@ from pulsefeed.log_head h`,
 }
 
 export type { Appended, ReportedChange } from './append.ts';
+export {
+  Archive,
+  type ArchiveStore,
+  archivedTo,
+  archiveStep,
+  type MoveOptions,
+  type MoveOutcome,
+  type MovePoint,
+  openStore,
+  queueLostInArchive,
+  readEntries,
+  type Segment,
+  type SegmentEntry,
+} from './archive/index.ts';
 export { historyInsert, maxKeyLength, outbox, outboxInsert } from './capture-sql.ts';
 export {
   type EpochReason,

@@ -96,7 +96,9 @@ const pulsedSince = `(
     (select l.at from pulsefeed.log_time l where l.seq < p.seq order by l.seq desc limit 1),
     (select min(created_at) from pulsefeed.rule_set))
   from (
-    select max(e.seq) as seq from pulsefeed.entity_event e
+    -- Of a record whose pulses are all archived only the end of the archive is known, which is later than any of them.
+    select coalesce(max(e.seq), (select nullif(archived_to, 0) + 1 from pulsefeed.archive)) as seq
+    from pulsefeed.entity_event e
     where e.resource_id = (select id from known) and e.key = c.key
   ) p
   where p.seq is not null

@@ -152,7 +152,7 @@ set done_seq = $1, dropped = dropped + $2, narrowed = narrowed + $3, moved_at = 
 }
 
 /** The last number that may be retired: pulses above it neither go nor cover. 0 when nothing is old enough. */
-async function lagEnd(db: Queryable, lag: RetireLag): Promise<bigint> {
+export async function lagEnd(db: Queryable, lag: RetireLag): Promise<bigint> {
   const statement =
     'seconds' in lag
       ? {

@@ -67,22 +67,53 @@ export interface VisiblePage extends Wanted {
   readonly seekOnly: boolean;
   readonly limit: string;
   readonly offset: string;
+  /**
+   * With pulses from the archive, in the CTE `archived`: those that the reader may see by shared feeds, and with
+   * `feedTypes` by any. `end` is where the page ends; absent: the table follows.
+   */
+  readonly archived?: { readonly end: string | undefined };
+}
+
+/** As `visiblePage` where everyone reads everything: the archived pulses, and the table's unless the page ends before. */
+export function everyonesPage({
+  where,
+  limit,
+  offset,
+  archived,
+}: Pick<VisiblePage, 'where' | 'limit' | 'offset'> & Required<Pick<VisiblePage, 'archived'>>): string {
+  const end = archived.end === undefined ? '' : `and e.seq <= ${archived.end}`;
+  const part = (log: string) => `(
+    select e.seq, e.resource_id, e.key, e.audience_id from ${log} e where ${where} ${end}
+    order by e.seq limit (${limit} + ${offset})
+  )`;
+  return archived.end === undefined
+    ? `${part('archived')} union all ${part('pulsefeed.entity_event')}`
+    : part('archived');
 }
 
 /** The pulses of a page and of those that it passes over. A pulse of several feeds comes once. */
 export function visiblePage(page: VisiblePage): string {
-  const { where, limit, offset, seekOnly } = page;
+  const { where, limit, offset, seekOnly, archived } = page;
   const most = `(${limit} + ${offset})`;
   // Whoever stands at the head, as an idle poll does, has nothing to look for in any feed.
   const feeds = `(select * from narrow where ${page.above} < (select last_seq from pulsefeed.log_head))`;
+  const end = archived?.end === undefined ? '' : `and e.seq <= ${archived.end}`;
+  const shared = [
+    ...(archived === undefined
+      ? []
+      : [`(select ${columns(page)} from archived e where ${where} order by e.seq limit ${most})`]),
+    ...(archived?.end === undefined
+      ? [`(select ${columns(page)} ${sharedPart(page)} order by e.seq limit ${most})`]
+      : []),
+  ];
   return `select distinct on (u.seq) u.* from (
-  (select ${columns(page)} ${sharedPart(page)} order by e.seq limit ${most})
+  ${shared.join('\n  union all\n  ')}
   union all
   (select n.* from ${feeds} f
    ${seekOnly ? pageBound(page, most) : ''}
    cross join lateral (
      select ${columns(page)} from ${postings(page)} e
-     where e.feed_id = f.id and e.seq > ${page.above} ${seekOnly ? 'and e.seq <= bound.seq' : `and ${where}`}
+     where e.feed_id = f.id and e.seq > ${page.above} ${seekOnly ? 'and e.seq <= bound.seq' : `and ${where}`} ${end}
      order by e.seq limit ${most}
    ) n)
   ) u

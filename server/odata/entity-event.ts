@@ -57,7 +57,7 @@ export function entityEventSet(
       const number = BigInt(sequence);
       if (number < 1n || number > maxSequence) return undefined;
       const where = { text: `${eventAlias}.seq = $1::bigint`, values: [number] };
-      const { pulses } = await read(viewer, { where, above: number - 1n, limit: 1 });
+      const { pulses } = await read(viewer, { where, above: number - 1n, upTo: number, limit: 1 });
       const [row] = pulses.map(pulseWriter(plan, recordUrl, feedTypes));
       // What a number stands for is fixed for ever (ONCE), and so is its tag; not so the feeds that its reader holds.
       return row && (feedTypes ? row : { ...row, etag: `W/"${sequence}"` });
@@ -67,7 +67,7 @@ export function entityEventSet(
       const countWhere = filterFragment(filter, 1);
       const at = boundOf(filter);
       const standing = asksForOne(filter) ? {} : { standing: { at, origin: at } };
-      const found = await read(viewer, { where: none, countWhere, limit: 0, ...standing });
+      const found = await read(viewer, { where: none, countWhere, countAbove: at, limit: 0, ...standing });
       return found.count ?? 0n;
     },
   };
@@ -124,23 +124,27 @@ function entityEventType(withUrl: boolean, withFeeds: boolean): EntityType {
 
 function pageQuery(plan: CollectionPlan): ReadQuery {
   const filter = filterFragment(plan.filter, 1);
-  const page = { limit: plan.limit + 1, offset: plan.skip, ...(plan.count ? { countWhere: filter } : {}) };
+  const origin = boundOf(plan.filter);
+  const count = plan.count ? { countWhere: filter, countAbove: origin } : {};
+  const page = { limit: plan.limit + 1, offset: plan.skip, ...count };
   const options = { alias: eventAlias, firstParameter: filter.values.length + 1 };
   const { items, values } = seekItems(plan.orderBy, options);
   const bound = [...filter.values, ...values];
   const seek =
     plan.after === undefined ? { text: 'true', values: [] } : seekSql(items, plan.after, bound.length + 1);
   const inLogOrder = items.length === 1 && items[0]?.descending === false;
-  const origin = boundOf(plan.filter);
+  const newestFirst = items.length === 1 && items[0]?.descending === true;
   const after = inLogOrder ? BigInt(plan.after?.[0] ?? 0) : 0n;
   const above = higher(origin, after);
+  const only = onlyNumber(plan.filter);
   return {
     ...page,
     above,
+    ...(only === undefined ? {} : { upTo: only }),
     seekOnly: inLogOrder && isSeek(plan.filter),
     ...(asksForOne(plan.filter) ? {} : { standing: standingOf(plan, origin, after) }),
     where: { text: `${filter.text} and ${seek.text}`, values: [...bound, ...seek.values] },
-    ...(inLogOrder ? {} : { orderBy: orderSql(items) }),
+    ...(inLogOrder ? {} : { orderBy: orderSql(items), newestFirst }),
     position: items.map(({ sql }) => `(${sql})::text`),
   };
 }
@@ -179,6 +183,14 @@ function asksForOne(filter: TypedValue | undefined): boolean {
   const { left, right } = filter;
   const field = left.kind === 'literal' ? right : left;
   return field.kind === 'field' && field.via.length === 0 && field.property.name === sequenceName;
+}
+
+/** The one number that can fulfil the filter, where an `eq` by itself or under `and` names it: none is sought beyond. */
+function onlyNumber(filter: TypedValue | undefined): bigint | undefined {
+  if (filter?.kind === 'and') return filter.operands.map(onlyNumber).find(number => number !== undefined);
+  if (filter?.kind !== 'compare' || filter.op !== 'eq') return undefined;
+  const bound = lowerBound(filter, sequenceName);
+  return bound === undefined ? undefined : bound + 1n;
 }
 
 function filterFragment(filter: TypedValue | undefined, firstParameter: number): SqlFragment {

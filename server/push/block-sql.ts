@@ -40,6 +40,8 @@ export interface RawBlock {
   readonly ruleVersion: number;
   /** False when the head's row was restored and nobody has opened a new epoch yet. */
   readonly intact: boolean;
+  /** Numbers up to here are archived: they are not among the pulses. */
+  readonly archivedTo: bigint;
   readonly members: readonly BlockMember[];
   /** In the order of their numbers. */
   readonly pulses: readonly BlockPulse[];
@@ -58,6 +60,7 @@ type Row = [
   resource: number | null,
   key: string | null,
   horizon: bigint | null,
+  archivedTo: bigint | null,
 ];
 
 const none: readonly number[] = [];
@@ -81,18 +84,33 @@ export async function readRawBlock(
     values,
     rowMode: 'array',
   });
-  let log: Pick<RawBlock, 'head' | 'epoch' | 'ruleVersion' | 'intact'> | undefined;
+  let log: Omit<RawBlock, 'members' | 'pulses'> | undefined;
   const members: BlockMember[] = [];
   const pulses: BlockPulse[] = [];
   for (const row of rows) {
-    const [head, epoch, ruleVersion, intact, consumerId, sequence, mask, narrow, resourceId, key, horizon] =
-      row;
+    const [
+      head,
+      epoch,
+      ruleVersion,
+      intact,
+      consumerId,
+      sequence,
+      mask,
+      narrow,
+      resourceId,
+      key,
+      horizon,
+      archivedTo,
+    ] = row;
     if (sequence !== null && resourceId !== null && key !== null) {
       pulses.push({ sequence, shared: mask ?? 0n, narrow: narrow ?? none, resourceId, key });
     } else if (consumerId !== null) {
       members.push({ consumerId, mask: mask ?? 0n, narrow: narrow ?? none, horizon: horizon ?? 0n });
     } else if (head !== null) {
-      log = { head, epoch: epoch ?? 0, ruleVersion: ruleVersion ?? 0, intact: intact === true };
+      log = {
+        ...{ head, epoch: epoch ?? 0, ruleVersion: ruleVersion ?? 0, intact: intact === true },
+        archivedTo: archivedTo ?? 0n,
+      };
     }
   }
   if (log === undefined) throw new PulsefeedError('EE-300', 'The log has not been set up.');
@@ -115,12 +133,12 @@ with holder as materialized (
 ), ${everyone ? everyonesPage(range, where) : heldPage(range, where)}
 select h.last_seq as head, h.epoch, h.rule_version, ${intactSql('h')} as intact, null::integer as consumer,
   null::bigint as seq, null::bigint as mask, null::integer[] as narrow, null::smallint as resource_id, null::text as key,
-  null::bigint as horizon
+  null::bigint as horizon, (select archived_to from pulsefeed.archive) as archived_to
 from pulsefeed.log_head h
 union all
-select null, null, null, null, consumer_id, null, mask, narrow, null, null, horizon from member
+select null, null, null, null, consumer_id, null, mask, narrow, null, null, horizon, null from member
 union all
-select null, null, null, null, null, seq, shared, narrow, resource_id, key, null from page`;
+select null, null, null, null, null, seq, shared, narrow, resource_id, key, null, null from page`;
 }
 
 function everyonesPage(range: (alias: string) => string, where: string): string {

@@ -19,6 +19,8 @@ export interface Block {
   readonly scannedTo: bigint;
   readonly atHead: boolean;
   readonly intact: boolean;
+  /** Numbers up to here are archived, and not in the block. */
+  readonly archivedTo: bigint;
   /** The last number up to which removals that the consumer would have met were dropped. */
   horizonOf(consumerId: number): bigint;
   /** The consumer's events of the block in order, or undefined for one that may not read. Lists are shared: do not change. */
@@ -87,6 +89,7 @@ function toBlock(
     scannedTo,
     atHead: !full,
     intact: raw.intact,
+    archivedTo: raw.archivedTo,
     horizonOf: consumerId => members.find(member => member.consumerId === consumerId)?.horizon ?? 0n,
     eventsOf: visible,
     bodyOf(list, from, to) {

@@ -160,7 +160,14 @@ export class WorkFinder {
   async #note(found: Exclude<Found, { kind: 'send' }>): Promise<void> {
     const { due } = found;
     if (found.kind === 'lost') {
-      await this.#lost([due], `Removals up to number ${found.horizon} are not kept any more.`);
+      const { archived, horizon } = found;
+      if (archived)
+        await this.#lost(
+          [due],
+          `Numbers up to ${horizon} are archived, which is not pushed.`,
+          `Copy by GET /EntityEvent, then seek to ${horizon} or later.`,
+        );
+      else await this.#lost([due], `Removals up to number ${horizon} are not kept any more.`);
       return;
     }
     if (found.kind === 'superseded') {
@@ -177,10 +184,10 @@ export class WorkFinder {
   }
 
   /** Nothing is sent from a place that is lost: a Seek to 0 begins anew. */
-  async #lost(dues: readonly Due[], why: string): Promise<void> {
+  async #lost(dues: readonly Due[], why: string, how = 'Seek to 0.'): Promise<void> {
     if (dues.length === 0) return;
     const { db, observe } = this.#parts;
-    const reason = `${why} Seek to 0.`;
+    const reason = `${why} ${how}`;
     const ids = dues.map(({ id }) => id);
     await mustReinitialise(db, ids, reason);
     for (const subscription of ids) {

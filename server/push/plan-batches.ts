@@ -27,8 +27,8 @@ export type Found =
   | { readonly kind: 'send'; readonly planned: Planned }
   /** Nothing up to `to` is its own. */
   | { readonly kind: 'nothing'; readonly due: Due; readonly to: bigint; readonly move: boolean }
-  /** The log does not tell it any more of every removal since its cursor. */
-  | { readonly kind: 'lost'; readonly due: Due; readonly horizon: bigint }
+  /** The log does not tell it any more of every removal since its cursor, or what follows it was archived. */
+  | { readonly kind: 'lost'; readonly due: Due; readonly horizon: bigint; readonly archived: boolean }
   /** A dead letter whose pulse is not there for it any more. */
   | { readonly kind: 'superseded'; readonly due: Due; readonly letter: QueuedLetter };
 
@@ -211,11 +211,12 @@ export function isSuspect({ batchHi, unsettled }: Due): boolean {
   return batchHi !== null && unsettled >= unsettledThreshold;
 }
 
-/** As a reader of the feed is refused below the horizon, unless it began with nothing after those removals were numbered. */
+/** As a reader of the feed is refused below the horizon, unless it began with nothing after those removals were numbered. What is archived is not pushed. */
 function lostOf(block: Block, due: Due): Found | undefined {
+  if (due.cursor < block.archivedTo) return { kind: 'lost', due, horizon: block.archivedTo, archived: true };
   const horizon = block.horizonOf(due.consumerId);
   const fresh = due.originSeq === 0n && due.begunSeq >= horizon;
-  return due.cursor >= horizon || fresh ? undefined : { kind: 'lost', due, horizon };
+  return due.cursor >= horizon || fresh ? undefined : { kind: 'lost', due, horizon, archived: false };
 }
 
 function limitOf({ maxEvents, batchLimit }: Due): number {

@@ -1,4 +1,5 @@
 import type { Db } from '../base/db/index.ts';
+import { archivedTo } from '../log/index.ts';
 import { readConsumer } from './consumers.ts';
 import type { ActiveRules } from './rule-book.ts';
 
@@ -21,6 +22,8 @@ export interface Explanation {
   readonly parents: readonly (string | null)[];
   /** The retained pulses of the record that the consumer is served, by number, with the feeds that let it. */
   readonly pulses: readonly { readonly sequence: string; readonly feeds: readonly string[] }[];
+  /** Pulses up to this number are archived, and not listed above; null where none are. */
+  readonly archivedTo: string | null;
 }
 
 /** @throws EE-205 for an unknown consumer. */
@@ -58,6 +61,7 @@ select (select array(select f.name from pulsefeed.feed f where f.id = any (vis) 
   ${served} as visible`,
     values: [consumer.id, resource, key],
   });
+  const archived = await archivedTo(db);
   const pulses = await db.query<{ seq: bigint; feeds: string[] }>({
     text: `
 select e.seq, array(
@@ -87,5 +91,6 @@ order by e.seq`,
     ),
     parents: state?.parents ?? [],
     pulses: pulses.map(({ seq, feeds }) => ({ sequence: seq.toString(), feeds })),
+    archivedTo: archived === 0n ? null : archived.toString(),
   };
 }

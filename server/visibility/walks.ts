@@ -2,9 +2,12 @@ import { keyText, type ResourceTable } from '../base/catalog/index.ts';
 import type { Db, Queryable, Statement } from '../base/db/index.ts';
 import { columnSql } from '../edm/index.ts';
 import {
+  Archive,
+  archivedTo,
   queueAll,
   queueGained,
   queueLost,
+  queueLostInArchive,
   queueMatching,
   type WalkPart,
   waitingChanges,
@@ -21,6 +24,8 @@ export interface Walk {
   readonly otherFeeds: readonly number[];
   readonly resourceId: number | null;
   readonly afterKey: string | null;
+  /** revoke: how far it has come in the archive, which follows the table; null before. */
+  readonly archivedAfter: bigint | null;
   readonly queued: bigint;
   readonly startedAt: Date;
 }
@@ -38,11 +43,13 @@ export interface WalkOptions {
   readonly tables: readonly ResourceTable[];
   /** Records looked at in one step. */
   readonly chunk: number;
+  /** Where archived pulses are read. Without it a revocation waits while there are any. */
+  readonly archive?: Archive;
 }
 
 const openWalk = `
 select w.id, w.kind, c.name as consumer, f.name as "privateFeed", w.feeds, w.other_feeds as "otherFeeds",
-  w.resource_id as "resourceId", w.after_key as "afterKey", w.queued, w.started_at as "startedAt"
+  w.resource_id as "resourceId", w.after_key as "afterKey", w.archived_after as "archivedAfter", w.queued, w.started_at as "startedAt"
 from pulsefeed.visibility_walk w
 left join pulsefeed.consumer c on c.id = w.consumer_id
 left join pulsefeed.feed f on f.id = c.private_feed_id
@@ -67,32 +74,49 @@ export async function stepWalk(options: WalkOptions): Promise<WalkStep> {
     if (walk === undefined) return { kind: (await currentWalk(tx)) === undefined ? 'none' : 'paused' };
     const [backlog] = await tx.query<{ waiting: number }>(waitingChanges(2 * chunk));
     if ((backlog?.waiting ?? 0) >= 2 * chunk) return { kind: 'paused' };
-    const { queued, end } = await queuePart(tx, walk, options);
+    const { queued, end, archivedAfter } = await queuePart(tx, walk, options);
+    const finished = end === undefined && archivedAfter === undefined;
     await tx.query({
       text: `
 update pulsefeed.visibility_walk
 set queued = queued + $2, resource_id = coalesce($3, resource_id), after_key = coalesce($4, after_key),
-  finished_at = case when $3::smallint is null then now() end
+  archived_after = coalesce($5, archived_after), finished_at = case when $6 then now() end
 where id = $1`,
-      values: [walk.id, queued, end?.resource ?? null, end?.key ?? null],
+      values: [walk.id, queued, end?.resource ?? null, end?.key ?? null, archivedAfter ?? null, finished],
     });
-    return { kind: 'queued', walk, queued, finished: end === undefined };
+    return { kind: 'queued', walk, queued, finished };
   });
+}
+
+interface QueuedPart {
+  readonly queued: number;
+  readonly end: { readonly resource: number; readonly key: string } | undefined;
+  /** Set while a revocation goes on in the archive. */
+  readonly archivedAfter?: bigint;
 }
 
 async function queuePart(
   tx: Queryable,
   walk: Walk,
-  { rules, tables, chunk }: WalkOptions,
-): Promise<{ queued: number; end: { resource: number; key: string } | undefined }> {
+  { rules, tables, chunk, archive = new Archive(undefined) }: WalkOptions,
+): Promise<QueuedPart> {
   if (walk.kind === 'value')
     return { queued: await queueValues(tx, walk, await rules.refresh(), tables), end: undefined };
+  if (walk.archivedAfter !== null) {
+    const { feeds, privateFeed, archivedAfter } = walk;
+    const part = await queueLostInArchive(tx, archive, archivedAfter, feeds, privateFeed ?? '', chunk);
+    return {
+      queued: part.queued,
+      end: undefined,
+      ...(part.end === undefined ? {} : { archivedAfter: part.end }),
+    };
+  }
   const [row] = await tx.query<WalkPart>(partStatement(walk, chunk));
-  const end =
-    row?.end_resource == null || row.end_key === null
-      ? undefined
-      : { resource: row.end_resource, key: row.end_key };
-  return { queued: row?.queued ?? 0, end };
+  const queued = row?.queued ?? 0;
+  if (row?.end_resource != null && row.end_key !== null)
+    return { queued, end: { resource: row.end_resource, key: row.end_key } };
+  const archived = walk.kind === 'revoke' && (await archivedTo(tx)) > 0n;
+  return { queued, end: undefined, ...(archived ? { archivedAfter: 0n } : {}) };
 }
 
 function partStatement(walk: Walk, chunk: number): Statement {

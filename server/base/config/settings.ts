@@ -140,6 +140,17 @@ export const settings = {
     pattern: /^(forever|[1-9]\d{0,5}[smhd])$/,
     doc: 'How long pulses of deleted and hidden records are kept: forever, or 90d (units s, m, h, d); initialising then goes by nextLink only.',
   },
+  archive: {
+    type: 'string',
+    default: undefined,
+    doc: 'Where old pulses are moved: a folder, or s3://bucket/prefix?endpoint=URL&region=NAME&pathStyle=true. Unset: nothing is moved. Once something was, every process needs it.',
+  },
+  archiveWindow: {
+    type: 'string',
+    default: '90d',
+    pattern: /^(off|0|[1-9]\d{0,11} events|[1-9]\d{0,5}[smhd])$/,
+    doc: "How much of the log stays in the database where archive is set: 90d (units s, m, h, d), '1000000 events', 0 for nothing, off to move nothing more.",
+  },
   batchSize: {
     type: 'integer',
     default: 10_000,

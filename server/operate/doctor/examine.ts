@@ -2,6 +2,7 @@ import type { Config } from '../../base/config/index.ts';
 import type { Db } from '../../base/db/index.ts';
 import { fromDatabase, PulsefeedError } from '../../base/errors.ts';
 import { RuleBook } from '../../visibility/index.ts';
+import { checkArchive } from './check-archive.ts';
 import { checkCapture, checkRecords } from './check-capture.ts';
 import { checkEpoch } from './check-epoch.ts';
 import { checkSchemaGrants, checkTableGrants } from './check-grants.ts';
@@ -82,6 +83,7 @@ async function examineDatabase(patient: Patient): Promise<Finding[]> {
   const granted = await run('grants', () => checkSchemaGrants(patient));
   await run('rules', () => checkRules(patient));
   await run('epoch', () => checkEpoch(patient));
+  await run('archive', () => checkArchive(patient));
   await run('outbox', () => checkOutbox(patient));
   await run('capture', () => checkCapture(full));
   if (granted)
