@@ -313,7 +313,8 @@ class Simulation {
   async #endWalks(): Promise<void> {
     const { db, tables } = this.#bed;
     for (let turn = 0; turn < 1_000; turn += 1) {
-      const walked = await stepWalk({ db, tables, rules: this.#runtime.rules, chunk: 100 });
+      const { rules, archive } = this.#runtime;
+      const walked = await stepWalk({ db, tables, rules, archive, chunk: 100 });
       const stepped = await this.#step();
       if (walked.kind === 'none' && stepped.kind === 'idle') return;
     }
