@@ -122,7 +122,8 @@ export class Walk {
   }
 
   #ask(url: string, idle: boolean): Promise<Answer> {
-    const size = `odata.maxpagesize=${this.#o.pageSize}`;
+    // Where the head is known, a record is fetched once for all its pulses up to there.
+    const size = `odata.maxpagesize=${this.#o.pageSize}, odata.include-annotations="pulsefeed.*"`;
     // Waiting is asked for only at the head, so that a page in mid-walk is never held back.
     const ask = idle
       ? { prefer: `${size}, wait=${this.#o.waitSeconds}`, holdMs: this.#o.waitSeconds * 1000 }

@@ -111,7 +111,11 @@ function answerEvents(world: OddWorld, query: URLSearchParams, prefer: string): 
   const more = page.length < total && !query.has('$top');
   if (switches.order === 'within-page') page = shuffle(page, random);
   state.pagesServed++;
-  const answer = pageAnswer(world, page, more, total, query, range.after);
+  const annotations = switches.annotations && prefer.includes('odata.include-annotations="pulsefeed.*"');
+  const answer = pageAnswer(
+    { ...world, switches: { ...switches, annotations } },
+    ...([page, more, total, query, range.after] as const),
+  );
   state.lastPage = { answer, after: range.after };
   const hold = switches.waits && total === 0 && /wait=/.test(prefer);
   return hold ? { ...answer, hold } : answer;

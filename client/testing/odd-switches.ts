@@ -41,7 +41,7 @@ export interface OddSwitches {
   /** Rows of a page of EntityEvent. */
   pageSize: number;
   sizeApplied: boolean;
-  /** `@pulsefeed.head` and the others are given. */
+  /** `@pulsefeed.head` and the others are given to whoever asks for them. */
   annotations: boolean;
   /** `Prefer: wait` is obeyed. */
   waits: boolean;
